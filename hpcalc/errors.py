@@ -1,0 +1,86 @@
+"""What can go wrong, and the exit code each kind stands for.
+
+Every error a user can cause is an :class:`HpcalcError`. Its text is one or two lines that name the option (or
+parameter), the value that was given and the remedy; the command line prints it as it is, the Python API raises it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = [
+    "DataFileError",
+    "ExitCode",
+    "HpcalcError",
+    "InvalidInput",
+    "MissingExtra",
+    "NoFiniteBound",
+    "TargetOutOfReach",
+]
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line (``hpcalc(1)``, EXIT STATUS)."""
+
+    OK = 0
+    OVER_BUDGET = 1
+    WRONG_INPUT = 2
+    NO_FINITE_BOUND = 3
+    FILE_ERROR = 4
+    INTERRUPTED = 130
+
+
+class HpcalcError(Exception):
+    """Base of every error hpcalc raises on purpose."""
+
+    exit_code: ExitCode = ExitCode.WRONG_INPUT
+
+
+class InvalidInput(HpcalcError, ValueError):
+    """A value outside its legal range, or a combination that means nothing.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as in the Python API and, with dashes, on the command line (``"zcdp"`` is ``--zcdp``).
+    value : object
+        The value that was given.
+    remedy : str
+        What to give instead, e.g. ``"give a number > 0"``.
+
+    Examples
+    --------
+    >>> str(InvalidInput("zcdp", -1.0, "give a number > 0"))
+    'zcdp: -1.0 is not valid: give a number > 0'
+    """
+
+    def __init__(self, parameter: str, value: object, remedy: str) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.remedy = remedy
+        super().__init__(parameter, value, remedy)
+
+    def __str__(self) -> str:
+        return f"{self.parameter}: {self.value} is not valid: {self.remedy}"
+
+
+class MissingExtra(HpcalcError, ImportError):
+    """An optional package is needed; the text says which and how to install it."""
+
+
+class NoFiniteBound(HpcalcError):
+    """No finite number is a valid answer (sigma = 0, infinite rho, delta = 0 without a pure bound)."""
+
+    exit_code = ExitCode.NO_FINITE_BOUND
+
+
+class TargetOutOfReach(HpcalcError):
+    """No parameter meets the target; the text gives the reachable range and the nearest thing that works."""
+
+    exit_code = ExitCode.NO_FINITE_BOUND
+
+
+class DataFileError(HpcalcError):
+    """A file or stream could not be read or written (its *contents* being wrong is :class:`InvalidInput`)."""
+
+    exit_code = ExitCode.FILE_ERROR
