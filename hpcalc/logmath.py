@@ -19,6 +19,7 @@ __all__ = [
     "Rank",
     "log1mexp",
     "log_expm1",
+    "log_mills",
     "log_ndtr",
     "logaddexp",
     "logsubexp",
@@ -83,11 +84,16 @@ def softplus(x: Array | float) -> Array:
 
 
 def _log_erfc_tail(x: Array) -> Array:
-    """log Phi(-x) for x >= 10 by the continued fraction of Mills' ratio (backward, 40 terms: exact to 1 ulp)."""
+    """log Phi(-x) for x >= 10: normal density times Mills' ratio."""
+    return np.asarray(-0.5 * x * x - _HALF_LOG_2PI - np.log(_mills_denominator(x)), dtype=float)
+
+
+def _mills_denominator(x: Array) -> Array:
+    """One over Mills' ratio for x >= 10 by its continued fraction (backward, 40 terms: exact to an ulp)."""
     fraction = np.zeros_like(x)
     for j in range(40, 0, -1):
         fraction = j / (x + fraction)
-    return -0.5 * x * x - _HALF_LOG_2PI - np.log(x + fraction)
+    return x + fraction
 
 
 def log_ndtr(x: Array | float) -> Array:
@@ -110,6 +116,14 @@ def log_ndtr(x: Array | float) -> Array:
             tail = _log_erfc_tail(-flat[far])
         out[far] = np.where(np.isneginf(flat[far]), -np.inf, tail)
     return np.asarray(out.reshape(x.shape), dtype=float)
+
+
+def log_mills(x: Array | float) -> Array:
+    """Logarithm of Mills' ratio ``(1 - Phi(x)) / phi(x)``, without the cancellation of two large logarithms."""
+    x = np.asarray(x, dtype=float)
+    near = log_ndtr(-np.minimum(x, 10.0)) + 0.5 * np.minimum(x, 10.0) ** 2 + _HALF_LOG_2PI
+    far = -np.log(_mills_denominator(np.maximum(x, 10.0)))
+    return np.asarray(np.where(x > 10.0, far, near), dtype=float)
 
 
 # Coefficients of Wichura's AS 241 (PPND16), Applied Statistics 37 (1988): Phi^-1 to about 1e-16.

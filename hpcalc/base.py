@@ -1,0 +1,1112 @@
+"""Guarantees of ONE run of the base algorithm.
+
+Each class answers three questions, whatever it was given as:
+
+* ``rdp(orders)``: Rényi divergence bound at each order (Mironov 2017),
+* ``log_profile(t)``: log of the privacy profile, the largest hockey-stick divergence of order ``exp(t)`` in either
+  direction,
+* ``region(u)``: the largest probability ``v`` that a neighbouring input may give to an event of probability ``u``
+  (one minus the trade-off curve of Dong, Roth and Su 2019). It is concave, increasing and at least ``u``.
+
+Every bound on a whole search needs nothing else, so a new kind of guarantee is one new class here.
+
+References
+----------
+.. [1] I. Mironov, "Rényi differential privacy", CSF 2017.
+.. [2] J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", JRSS-B 84 (2022).
+.. [3] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.logmath import (
+    Array,
+    Rank,
+    log1mexp,
+    log_expm1,
+    log_mills,
+    log_ndtr,
+    logaddexp,
+    logsubexp,
+    ndtri_exp,
+    softplus,
+)
+
+__all__ = [
+    "ApproxDP",
+    "Base",
+    "Composition",
+    "Gaussian",
+    "Laplace",
+    "ProfileCurve",
+    "PureDP",
+    "RDPCurve",
+    "ZCDP",
+    "compose",
+    "cks_log_delta",
+    "region_from_profile",
+    "region_from_rdp",
+    "repeat",
+]
+
+_INF = math.inf
+
+
+def _number(parameter: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False) -> float:
+    """A float in [low, high] (or (low, high]); NaN, bools and text are refused."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(parameter, value, remedy) from None
+    if not low <= number <= high or (open_low and number == low):
+        raise InvalidInput(parameter, value, remedy)
+    return number
+
+
+def _orders(orders: Array | float) -> Array:
+    out = np.asarray(orders, dtype=float)
+    if not np.all(out > 1.0):
+        bad = out[~(out > 1.0)].ravel()[0]
+        raise InvalidInput("orders", bad, "give Rényi orders > 1 (inf is allowed)")
+    return out
+
+
+class Base(ABC):
+    """What one run of the base algorithm guarantees, for every pair of neighbouring inputs."""
+
+    #: Orders at which a finite curve is known; None where ``rdp`` is known at every order.
+    orders: Array | None = None
+    #: True where ``log_profile`` is the mechanism's own, False where it is derived from the Rényi curve.
+    exact_profile: bool = True
+    #: Probability set aside by (ε, δ) parts; the rest of the guarantee is :attr:`core`.
+    slack: float = 0.0
+    #: Relative error of ``log_v`` that ``region`` may have (it then errs upwards).
+    region_tolerance: float = 1e-13
+    #: Ready-made sentences for a reviewer about this base, beyond the general ones.
+    notes: tuple[str, ...] = ()
+    #: Things the user should know about the computation.
+    warnings: tuple[str, ...] = ()
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What was given, as plain data under the names of the command-line options."""
+
+    @abstractmethod
+    def rdp(self, orders: Array | float) -> Array:
+        """Rényi divergence bound at each order.
+
+        Parameters
+        ----------
+        orders : array_like of float, any shape
+            Orders in (1, inf].
+
+        Returns
+        -------
+        ndarray
+            Same shape, in nats, ``inf`` where no finite bound is known.
+        """
+
+    @abstractmethod
+    def _log_profile(self, t: Array) -> Array:
+        """``log_profile`` for ``t >= 0``."""
+
+    @abstractmethod
+    def region(self, rank: Rank) -> Rank:
+        """Largest probability under one input of an event of probability ``u`` under a neighbour.
+
+        Parameters
+        ----------
+        rank : Rank
+            The probabilities ``u``.
+
+        Returns
+        -------
+        Rank
+            The probabilities ``v >= u``, same shape.
+        """
+
+    def log_profile(self, t: Array | float) -> Array:
+        """Logarithm of the privacy profile ``delta(t)`` at ``epsilon = t``.
+
+        Parameters
+        ----------
+        t : array_like of float
+            Any real numbers; negative ones follow from ``delta(t) = 1 - e^t (1 - delta(-t))``.
+
+        Returns
+        -------
+        ndarray
+            ``log delta(t)``, ``-inf`` where delta is zero.
+        """
+        t = np.asarray(t, dtype=float)
+        out = np.minimum(self._log_profile(np.abs(t)), 0.0)
+        negative = t < 0.0
+        if negative.any():
+            with np.errstate(invalid="ignore"):
+                mirrored = log1mexp(np.minimum(t + log1mexp(out), 0.0))
+            out = np.where(negative, np.where(np.isneginf(t), 0.0, mirrored), out)
+        return np.asarray(out, dtype=float)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Smallest known ε with which one run is ε-DP (inf if none)."""
+        return _INF
+
+    @property
+    def zcdp_rho(self) -> float:
+        """Smallest known ρ with which one run is ρ-zCDP (inf if none)."""
+        return _INF
+
+    @property
+    def core(self) -> Base:
+        """The guarantee that holds outside the :attr:`slack`."""
+        return self
+
+    @property
+    def finite(self) -> bool:
+        """Whether any finite guarantee is given at all."""
+        probe = np.array([1.0 + 1e-6, 1.5, 2.0, 8.0]) if self.orders is None else self.orders
+        if self.slack >= 1.0:
+            return False
+        core = self.core
+        return core.pure_epsilon < _INF or bool(np.isfinite(core.rdp(probe)).any()) or not core._vacuous_profile()
+
+    def _vacuous_profile(self) -> bool:
+        return bool(self.log_profile(np.array([1e12]))[0] > -1e-12)
+
+    @property
+    def loss_scale(self) -> float:
+        """A typical privacy loss (nats), used only to choose grids; never part of a bound."""
+        return float(np.sqrt(max(2.0 * float(self.core.rdp(np.array([2.0]))[0]), 1e-300)))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# From a Rényi curve
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
+    """``log delta`` at ``epsilon = t`` from each order of a Rényi curve (Canonne, Kamath and Steinke, Proposition 12).
+
+    ``log delta = (order-1)(rdp - t) - log order + (order-1) log(1 - 1/order)``; arguments broadcast.
+    """
+    h = orders - 1.0
+    return np.asarray(h * (rdp - t) - np.log(orders) + h * np.log(h / orders), dtype=float)
+
+
+def _search_orders() -> Array:
+    # 1.06 apart in order-1: the region is refined between them, a profile's delta is off by < 1e-3 of its value.
+    return 1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06))
+
+
+def _log_moment(order: Array, log_v: Array, log_qv: Array, log_u: Array, log_q: Array) -> Array:
+    """``log(v^a u^(1-a) + (1-v)^a (1-u)^(1-a))`` for order a."""
+    h = order - 1.0
+    return np.logaddexp(order * log_v - h * log_u, order * log_qv - h * log_q)
+
+
+def _log_moment_near_one(order: Array, log_v: Array, log_qv: Array, log_u: Array, log_q: Array) -> Array:
+    """The same where it is close to 0: the two terms are kept apart from 1 to spare cancellation."""
+    h = order - 1.0
+    with np.errstate(over="ignore"):
+        gain, loss = np.expm1(h * (log_v - log_u)), np.expm1(h * (log_qv - log_q))
+    return np.log1p(np.exp(log_v) * gain + np.exp(log_qv) * loss)
+
+
+def _fixed_point(order: Array, budget: Array, rank: Rank, rounds: int) -> tuple[Array, Array]:
+    """Upper bounds on v from one order, by iterating downwards from a bound that drops one outcome.
+
+    ``budget`` is ``(order-1) rdp``. From ``v^a u^(1-a) <= e^budget - (1-v)^a (1-u)^(1-a)`` and the mirrored
+    inequality: putting an upper bound for v on the right gives a smaller upper bound, so every iterate is valid.
+    """
+    h = order - 1.0
+    log_u, log_q = rank
+    log_v = np.minimum((budget + h * log_u) / order, 0.0)
+    log_qv = np.minimum((order * log_q - budget) / h, 0.0)
+    for _ in range(rounds + 1):
+        # keep the tighter of the two ways of writing v
+        tight = np.minimum(log_v, log1mexp(log_qv))
+        tight_q = np.maximum(log_qv, log1mexp(log_v))
+        log_v, log_qv = tight, tight_q
+        rest = logsubexp(np.maximum(budget, order * log_qv - h * log_q), order * log_qv - h * log_q)
+        log_v = np.minimum(log_v, (rest + h * log_u) / order)
+        rest = logsubexp(np.maximum(budget, order * log_u - h * log_v), order * log_u - h * log_v)
+        log_qv = np.maximum(log_qv, (order * log_q - rest) / h)
+    return np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), log_qv
+
+
+def _solve_order(order: Array, budget: Array, rank: Rank) -> Rank:
+    """Largest v allowed at one order per element: bisection on logit v, the upper end returned."""
+    log_u, log_q = rank
+    lo = log_u - log_q
+    top_v, _ = _fixed_point(order, budget, rank, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hi = np.maximum(top_v - log1mexp(np.minimum(top_v, 0.0)), lo)
+    hi = np.where(np.isposinf(hi) | np.isnan(hi), np.maximum(lo, 0.0) + 750.0 + budget, hi)
+    moment = _log_moment if np.min(budget) > 0.05 else _log_moment_near_one
+    for _ in range(52):
+        mid = 0.5 * (lo + hi)
+        log_v, log_qv = -softplus(-mid), -softplus(mid)
+        over = ~(np.maximum(moment(order, log_v, log_qv, log_u, log_q), moment(order, log_u, log_q, log_v, log_qv)) <= budget)
+        hi = np.where(over, mid, hi)
+        lo = np.where(over, lo, mid)
+    return Rank(-softplus(-hi), -softplus(hi))
+
+
+def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
+    """Region allowed by a Rényi curve: every order is a constraint on two-outcome events (data processing).
+
+    Parameters
+    ----------
+    base : Base
+        Its ``rdp`` is the curve.
+    rank : Rank
+        Probabilities ``u``, shape (n,).
+    orders : ndarray or None
+        Orders to use; None searches all orders and refines the best one for each ``u``.
+
+    Returns
+    -------
+    Rank
+        Upper bounds on ``v``; any subset of orders gives a valid one.
+
+    Notes
+    -----
+    ``D(Bern(v) || Bern(u)) <= rdp`` and ``D(Bern(u) || Bern(v)) <= rdp`` at every order, because a test is
+    post-processing. An inexpensive bound picks the best order for each ``u``, bisection then solves that order.
+    """
+    shape = rank.log_u.shape
+    log_u, log_q = (np.ravel(part).astype(float) for part in rank)
+    inside = np.isfinite(log_u) & np.isfinite(log_q)
+    out_v, out_q = log_u.copy(), log_q.copy()
+    if inside.any():
+        point = Rank(log_u[inside], log_q[inside])
+        if orders is None:
+            order = _best_orders(base, point)[None, :]
+        else:
+            finite = orders[np.isfinite(orders)]
+            budget = (finite - 1.0) * base.rdp(finite)
+            finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
+            wide = Rank(point.log_u[:, None], point.log_q[:, None])
+            guess, _ = _fixed_point(finite, budget, wide, 6)
+            keep = min(4, finite.size)
+            order = finite[np.argsort(guess, axis=1, kind="stable")[:, :keep].T] if keep else np.empty((0, 1))
+        best_v, best_q = np.zeros_like(point.log_u), np.full_like(point.log_u, -_INF)
+        for row in order:
+            budget = (row - 1.0) * base.rdp(row)
+            solved = _solve_order(row, budget, point)
+            best_v, best_q = np.minimum(best_v, solved.log_u), np.maximum(best_q, solved.log_q)
+        out_v[inside] = np.maximum(best_v, point.log_u)
+        out_q[inside] = np.minimum(best_q, point.log_q)
+    return Rank(out_v.reshape(shape), out_q.reshape(shape))
+
+
+def _best_orders(base: Base, point: Rank) -> Array:
+    """For each u, nearly the order that allows the least v.
+
+    The best order changes slowly with logit u: it is searched on a grid at up to 40 of the points, interpolated, and
+    improved by parabola steps on log(order-1). Any order is valid, so only the tightness depends on this search.
+    """
+    logit = point.log_u - point.log_q
+    few = np.unique(np.linspace(0, logit.size - 1, 40).astype(int))
+    place = np.sort(logit)[few] if logit.size > few.size else logit
+    sample = Rank.from_logit(place)
+    grid = _search_orders()[::5]
+    budget = (grid - 1.0) * base.rdp(grid)
+    usable = np.isfinite(budget) & (budget < 1e15)
+    grid, budget = grid[usable], budget[usable]
+    index = np.argmin(_score(grid, budget, Rank(sample.log_u[:, None], sample.log_q[:, None]), 4), axis=1)
+    x = _parabola_steps(base, np.log(grid[index] - 1.0), sample, 0.3, 4)
+    if logit.size > few.size:
+        x = _parabola_steps(base, np.interp(logit, place, x), point, 0.05, 1)
+    return np.asarray(1.0 + np.exp(x), dtype=float)
+
+
+def _score(order: Array, budget: Array, point: Rank, rounds: int) -> Array:
+    """Increasing in v: log v for small v, -log(1 - v) for v near 1."""
+    log_v, log_qv = _fixed_point(order, budget, point, rounds)
+    return np.asarray(np.where(log_v < -0.7, log_v, -1.4 + np.minimum(-log_qv, 1e300)), dtype=float)
+
+
+def _parabola_steps(base: Base, x: Array, point: Rank, step: float, rounds: int) -> Array:
+    """Minimise :func:`_score` over ``x = log(order-1)``, elementwise, by parabolas through three points."""
+    wide = Rank(point.log_u[None, :], point.log_q[None, :])
+    for _ in range(rounds):
+        order = 1.0 + np.exp(np.stack([x - step, x, x + step]))
+        left, mid, right = _score(order, (order - 1.0) * base.rdp(order), wide, 6)
+        bend = left - 2.0 * mid + right
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(bend > 0.0, 0.5 * step * (left - right) / bend, np.sign(left - right) * step)
+        x = x + np.where(np.isfinite(shift), np.clip(shift, -step, step), 0.0)
+        step *= 0.35
+    return x
+
+
+class _CurveBase(Base):
+    """Shared by guarantees of which only the Rényi curve is known: profile and region follow from it."""
+
+    exact_profile = False
+    region_tolerance = 1e-7
+
+    def _log_profile(self, t: Array) -> Array:
+        grid = _search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
+        curve = self.rdp(grid)
+        keep = np.isfinite(curve)
+        flat = t.ravel()[:, None]
+        if keep.any():
+            lines = cks_log_delta(grid[keep], curve[keep], 0.0)
+            out = np.min(lines - (grid[keep] - 1.0) * np.minimum(flat, 1e300), axis=1).reshape(t.shape)
+        else:
+            out = np.zeros(t.shape)
+        if self.pure_epsilon < _INF:
+            out = np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t))
+        return np.asarray(np.minimum(out, 0.0), dtype=float)
+
+    def region(self, rank: Rank) -> Rank:
+        out = region_from_rdp(self, rank, self.orders)
+        if self.pure_epsilon < _INF:
+            out = _smaller(out, PureDP(self.pure_epsilon).region(rank))
+        return out
+
+
+def _smaller(a: Rank, b: Rank) -> Rank:
+    return Rank(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
+
+
+def region_from_profile(t: Array, log_delta: Array, rank: Rank) -> Rank:
+    """Region allowed by points of a privacy profile.
+
+    ``v <= e^t u + delta(t)`` and ``1 - v >= e^-t (1 - u - delta(t))`` at every point, so the minimum over any grid of
+    ``t >= 0`` is valid.
+
+    Parameters
+    ----------
+    t, log_delta : ndarray, shape (m,)
+        Points of the profile, ``t >= 0``.
+    rank : Rank
+        Probabilities ``u``, shape (n,).
+    """
+    log_u, log_q = np.ravel(rank.log_u)[:, None], np.ravel(rank.log_q)[:, None]
+    log_v = np.min(logaddexp(t + log_u, log_delta), axis=1)
+    log_qv = np.max(logsubexp(np.maximum(log_q, log_delta), log_delta) - t, axis=1)
+    log_v = np.clip(np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), np.ravel(rank.log_u), 0.0)
+    log_qv = np.minimum(np.maximum(log_qv, log1mexp(log_v)), np.ravel(rank.log_q))
+    return Rank(log_v.reshape(rank.log_u.shape), log_qv.reshape(rank.log_u.shape))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The guarantees
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PureDP(Base):
+    """ε-differential privacy; randomized response is its worst case.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε >= 0, in nats.
+
+    Examples
+    --------
+    >>> round(float(PureDP(1.0).rdp(2.0)), 10)
+    0.7353256641
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        remedy = "give ε >= 0, for example 1.0"
+        object.__setattr__(self, "epsilon", _number("pure", self.epsilon, 0.0, _INF, remedy))
+
+    def describe(self) -> dict[str, Any]:
+        return {"pure": self.epsilon}
+
+    def rdp(self, orders: Array | float) -> Array:
+        # log((e^{a eps} + e^{(1-a) eps}) / (1 + e^eps)) / (a-1), written as log1p of a product of positive terms.
+        order = _orders(orders)
+        eps = self.epsilon
+        if eps in (0.0, _INF):
+            return np.full(order.shape, eps)
+        finite = np.where(np.isinf(order), 2.0, order)
+        h = finite - 1.0
+        term = log1mexp(-h * eps) + log_expm1(finite * eps) - softplus(eps)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(h * eps > 0.0, softplus(term) / h, 0.0)
+        return np.asarray(np.where(np.isinf(order), eps, np.minimum(value, eps)), dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        if self.epsilon == _INF:
+            return np.zeros(t.shape)
+        gap = np.minimum(t - self.epsilon, 0.0)
+        return np.asarray(self.epsilon + log1mexp(gap) - softplus(self.epsilon), dtype=float)
+
+    def region(self, rank: Rank) -> Rank:
+        eps = self.epsilon
+        if eps == _INF:
+            return _certain(rank)
+        low = rank.log_u <= -float(softplus(eps))
+        log_v = np.where(low, np.minimum(rank.log_u + eps, 0.0), log1mexp(rank.log_q - eps))
+        log_qv = np.where(low, log1mexp(np.minimum(rank.log_u + eps, 0.0)), rank.log_q - eps)
+        return Rank(log_v, log_qv)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self.epsilon
+
+    @property
+    def zcdp_rho(self) -> float:
+        # eps tanh(eps/2) <= eps^2/2: the exact zCDP constant of randomized response.
+        return self.epsilon * math.tanh(self.epsilon / 2.0) if self.epsilon < _INF else _INF
+
+
+@dataclass(frozen=True)
+class ZCDP(_CurveBase):
+    """ρ-zero-concentrated differential privacy (Bun and Steinke 2016): Rényi divergence at most ``ρ * order``.
+
+    Parameters
+    ----------
+    rho : float
+        ρ >= 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", _number("zcdp", self.rho, 0.0, _INF, "give ρ >= 0, for example 0.1"))
+
+    def describe(self) -> dict[str, Any]:
+        return {"zcdp": self.rho}
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        return np.zeros(order.shape) if self.rho == 0.0 else np.asarray(self.rho * order, dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        if self.rho == 0.0:
+            return np.where(t >= 0.0, -_INF, 0.0)
+        if self.rho == _INF:
+            return np.zeros(t.shape)
+        # The derivative in the order, rho (2a-1) - t + log(1-1/a), is increasing: Newton on log(a-1), any order valid.
+        x = np.log(np.maximum((np.minimum(t, 1e300) / self.rho - 1.0) / 2.0, 0.0) + 0.5)
+        for _ in range(6):
+            h = np.exp(x)
+            slope = self.rho * (2.0 * h + 1.0) - t + x - np.log1p(h)
+            x = x - np.clip(slope / (2.0 * self.rho * h + 1.0 / (1.0 + h)), -2.0, 2.0)
+        order = 1.0 + np.exp(x)
+        return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
+
+    def region(self, rank: Rank) -> Rank:
+        if self.rho == 0.0:
+            return rank
+        return _certain(rank) if self.rho == _INF else super().region(rank)
+
+    @property
+    def zcdp_rho(self) -> float:
+        return self.rho
+
+    @property
+    def pure_epsilon(self) -> float:
+        return 0.0 if self.rho == 0.0 else _INF
+
+
+def _certain(rank: Rank) -> Rank:
+    """v = 1 for every u > 0: the region of no guarantee at all."""
+    some = ~np.isneginf(rank.log_u)
+    return Rank(np.where(some, 0.0, -_INF), np.where(some, -_INF, 0.0))
+
+
+@dataclass(frozen=True)
+class Gaussian(Base):
+    """The Gaussian mechanism.
+
+    Parameters
+    ----------
+    sigma : float
+        Noise multiplier: standard deviation of the noise divided by the L2 sensitivity, >= 0 (0 is no privacy).
+
+    References
+    ----------
+    .. [1] B. Balle, Y.-X. Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8
+       (the exact privacy profile).
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        remedy = "give a noise multiplier >= 0 (noise standard deviation / L2 sensitivity)"
+        object.__setattr__(self, "sigma", _number("gaussian", self.sigma, 0.0, 1e300, remedy))
+
+    @property
+    def shift(self) -> float:
+        """Distance of the two normals in standard deviations, 1/sigma."""
+        return 1.0 / self.sigma if self.sigma > 0.0 else _INF
+
+    def describe(self) -> dict[str, Any]:
+        return {"gaussian": self.sigma}
+
+    def rdp(self, orders: Array | float) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(_orders(orders) * self.zcdp_rho, dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        s = self.shift
+        if s == _INF:
+            return np.zeros(t.shape)
+        # Phi(-y) - e^t Phi(-y-s) with y = t/s - s/2, as phi(y) (m(y) - m(y+s)), m = Mills' ratio: no e^t, no overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            y = np.minimum(t / s, 1e150) - 0.5 * s
+            log_phi = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
+            out = log_phi + log_mills_difference(y, s)
+            left = y < -8.0  # there delta is close to 1 and the plain difference is exact
+            if left.any():
+                out[left] = logsubexp(log_ndtr(-y[left]), t[left] + log_ndtr(-y[left] - s))
+        return np.asarray(out, dtype=float)
+
+    def region(self, rank: Rank) -> Rank:
+        s = self.shift
+        if s == _INF:
+            return _certain(rank)
+        x = _normal_score(rank) + s
+        return Rank(log_ndtr(x), log_ndtr(-x))
+
+    @property
+    def zcdp_rho(self) -> float:
+        return 0.5 * self.shift * self.shift if self.shift < 1e150 else _INF
+
+
+def _normal_score(rank: Rank) -> Array:
+    """``Phi^-1(u)`` from the smaller of ``u`` and ``1 - u``."""
+    small = rank.log_u <= rank.log_q
+    value = ndtri_exp(np.where(small, rank.log_u, rank.log_q))
+    return np.asarray(np.where(small, value, -value), dtype=float)
+
+
+_LEGENDRE_X, _LEGENDRE_W = np.array([-0.7745966692414834, 0.0, 0.7745966692414834]), np.array([5.0, 8.0, 5.0]) / 18.0
+
+
+def log_mills_difference(y: Array, s: float) -> Array:
+    """``log(m(y) - m(y + s))`` for Mills' ratio ``m(x) = (1 - Phi(x)) / phi(x)``, ``s > 0``.
+
+    For small ``s`` the difference is the integral of ``-m' = 1 - x m(x)``, which has no cancellation for ``x > 0``.
+    """
+    if s > 1e-3:
+        return logsubexp(log_mills(y), log_mills(y + s))
+    total = np.zeros_like(y)
+    for node, weight in zip(_LEGENDRE_X, _LEGENDRE_W, strict=True):
+        x = y + s * (0.5 + 0.5 * node)
+        fraction = np.zeros_like(x)
+        positive = np.maximum(x, 3.0)
+        for j in range(120, 0, -1):
+            fraction = j / (positive + fraction)
+        with np.errstate(over="ignore"):
+            direct = 1.0 - x * np.exp(log_mills(np.minimum(x, 3.0)))
+        total = total + weight * np.where(x >= 3.0, fraction / (positive + fraction), direct)
+    with np.errstate(divide="ignore"):
+        return np.asarray(math.log(s) + np.log(total), dtype=float)
+
+
+@dataclass(frozen=True)
+class Laplace(Base):
+    """The Laplace mechanism.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the noise divided by the L1 sensitivity, >= 0 (0 is no privacy).
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        remedy = "give a scale >= 0 (noise scale / L1 sensitivity)"
+        object.__setattr__(self, "scale", _number("laplace", self.scale, 0.0, 1e300, remedy))
+
+    def describe(self) -> dict[str, Any]:
+        return {"laplace": self.scale}
+
+    @property
+    def pure_epsilon(self) -> float:
+        return 1.0 / self.scale if self.scale > 0.0 else _INF
+
+    @property
+    def zcdp_rho(self) -> float:
+        return PureDP(self.pure_epsilon).zcdp_rho
+
+    def rdp(self, orders: Array | float) -> Array:
+        # Mironov 2017, Table II. log((a e^{(a-1)c} + (a-1) e^{-ac}) / (2a-1)) / (a-1).
+        order = _orders(orders)
+        c = self.pure_epsilon
+        if c == _INF:
+            return np.full(order.shape, _INF)
+        finite = np.where(np.isinf(order), 2.0, order)
+        h = finite - 1.0
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            far = np.logaddexp(np.log(finite) + h * c, np.log(h) - finite * c) - np.log(2.0 * finite - 1.0)
+            excess = (finite * _exp_minus_line(h * c) + h * _exp_minus_line(-finite * c)) / (2.0 * finite - 1.0)
+            value = np.where(h * c < 1.0, np.log1p(np.where(h * c < 1.0, excess, 0.0)), far) / h
+        return np.asarray(np.where(np.isinf(order), c, np.clip(value, 0.0, c)), dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        c = self.pure_epsilon
+        return np.zeros(t.shape) if c == _INF else log1mexp(0.5 * np.minimum(t - c, 0.0))
+
+    def region(self, rank: Rank) -> Rank:
+        c = self.pure_epsilon
+        if c == _INF:
+            return _certain(rank)
+        log2 = math.log(2.0)
+        first = rank.log_u <= -c - log2
+        middle = ~first & (rank.log_u <= -log2)
+        log_v = np.minimum(rank.log_u + c, 0.0)
+        log_qv = np.where(middle, -c - 2.0 * log2 - rank.log_u, rank.log_q - c)
+        return Rank(
+            np.where(first, log_v, log1mexp(np.minimum(log_qv, 0.0))), np.where(first, log1mexp(log_v), log_qv)
+        )
+
+
+def _exp_minus_line(x: Array) -> Array:
+    """``e^x - 1 - x`` without cancellation near 0 (Taylor below 0.1)."""
+    near = np.abs(x) < 0.1
+    y = np.where(near, x, 0.0)
+    series = np.zeros_like(y)
+    for j in range(12, 2, -1):
+        series = y / j * (1.0 + series)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(near, 0.5 * y * y * (1.0 + series), np.expm1(x) - x), dtype=float)
+
+
+@dataclass(frozen=True)
+class ApproxDP(Base):
+    """(ε, δ)-differential privacy: ε-DP outside an event of probability δ.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε >= 0, in nats.
+    delta : float
+        δ in [0, 1].
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        remedy = "give ε >= 0 and δ in [0, 1), for example 1.0 1e-8"
+        object.__setattr__(self, "epsilon", _number("approx_dp", self.epsilon, 0.0, _INF, remedy))
+        object.__setattr__(self, "delta", _number("approx_dp", self.delta, 0.0, 1.0, remedy))
+
+    def describe(self) -> dict[str, Any]:
+        return {"approx_dp": [self.epsilon, self.delta]}
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return self.delta
+
+    @property
+    def core(self) -> Base:
+        return PureDP(self.epsilon)
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        return self.core.rdp(order) if self.delta == 0.0 else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        return _slack_profile(self.slack, self.core, t)
+
+    def region(self, rank: Rank) -> Rank:
+        return _slack_region(self.slack, self.core, rank)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self.epsilon if self.delta == 0.0 else _INF
+
+
+def _slack_profile(slack: float, core: Base, t: Array) -> Array:
+    """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
+    inner = core._log_profile(t)
+    if slack == 0.0:
+        return inner
+    return logaddexp(math.log(slack), math.log1p(-slack) + inner) if slack < 1.0 else np.zeros(t.shape)
+
+
+def _slack_region(slack: float, core: Base, rank: Rank) -> Rank:
+    """Region ``v = slack + (1 - slack) V(u / (1 - slack))`` of the same mixture."""
+    if slack == 0.0:
+        return core.region(rank)
+    if slack >= 1.0:
+        return _certain(rank)
+    keep = math.log1p(-slack)
+    log_inner = np.minimum(rank.log_u - keep, 0.0)
+    # 1 - u/(1-slack) = (1-u-slack)/(1-slack)
+    log_inner_q = logsubexp(np.maximum(rank.log_q, math.log(slack)), math.log(slack)) - keep
+    log_inner = np.where(log_inner < -0.5, log_inner, log1mexp(np.minimum(log_inner_q, 0.0)))
+    inner = core.region(Rank(log_inner, np.minimum(log_inner_q, 0.0)))
+    return Rank(np.minimum(logaddexp(math.log(slack), keep + inner.log_u), 0.0), keep + inner.log_q)
+
+
+@dataclass(frozen=True)
+class RDPCurve(_CurveBase):
+    """A Rényi curve known at finitely many orders.
+
+    Between given orders the chord of ``(order-1) * rdp`` is used: that function is convex and vanishes at order 1.
+    Above the largest order nothing is known, unless order inf (pure DP) is among the points.
+
+    Parameters
+    ----------
+    points : mapping or iterable of pairs
+        Order in (1, inf] to ε >= 0.
+
+    Examples
+    --------
+    >>> curve = RDPCurve({2.0: 1.0, 4.0: 1.5})
+    >>> [round(float(x), 4) for x in curve.rdp([1.5, 2.0, 3.0, 5.0])]
+    [1.0, 1.0, 1.375, inf]
+    """
+
+    points: tuple[tuple[float, float], ...]
+    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+    ) -> None:
+        pairs = points.items() if isinstance(points, Mapping) else points
+        clean: dict[float, float] = {}
+        for order, epsilon in pairs:
+            order = _number("rdp", order, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
+            epsilon = _number("rdp", epsilon, 0.0, _INF, f"give ε >= 0 at order {order:g}")
+            if order in clean and clean[order] != epsilon:
+                raise InvalidInput("rdp", order, "this order is given twice with different values; keep one")
+            clean[order] = epsilon
+        if not clean:
+            raise InvalidInput("rdp", "(empty)", "give at least one point ORDER:EPSILON")
+        object.__setattr__(self, "points", tuple(sorted(clean.items())))
+        object.__setattr__(self, "echo", echo)
+
+    @cached_property
+    def _finite_points(self) -> tuple[Array, Array]:
+        finite = [(o, e) for o, e in self.points if o < _INF and e < _INF]
+        order = np.array([o for o, _ in finite], dtype=float)
+        # rdp never decreases with the order, so a later smaller value is a valid bound for earlier orders too.
+        value = np.array([e for _, e in finite], dtype=float)
+        if value.size:
+            value = np.minimum.accumulate(np.minimum(value, self.pure_epsilon)[::-1])[::-1]
+        return order, value
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        given = self._finite_points[0]
+        return given if self.pure_epsilon == _INF else np.union1d(given, _search_orders())
+
+    @property
+    def pure_epsilon(self) -> float:
+        return min((e for o, e in self.points if o == _INF), default=_INF)
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.echo) if self.echo is not None else {"rdp": [list(point) for point in self.points]}
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        known, value = self._finite_points
+        out = np.full(order.shape, _INF)
+        if known.size:
+            grid = np.concatenate([[1.0], known])
+            chord = np.concatenate([[0.0], (known - 1.0) * value])
+            inside = order <= known[-1]
+            place = np.where(inside, order, known[-1])
+            between = np.interp(place, grid, chord) / (place - 1.0)
+            # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
+            above = value[np.minimum(np.searchsorted(known, place), known.size - 1)]
+            out = np.where(inside, np.minimum(between, above), _INF)
+            exact = np.isin(order, known)
+            out = np.where(exact, above, out)
+        if self.pure_epsilon < _INF:
+            out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
+        return np.asarray(out, dtype=float)
+
+
+@dataclass(frozen=True)
+class ProfileCurve(Base):
+    """A privacy profile known at finitely many points (ε, δ).
+
+    Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to
+    ``(0, 1)``, above the last the last δ.
+
+    Parameters
+    ----------
+    points : mapping or iterable of pairs
+        ε >= 0 to δ in [0, 1].
+    """
+
+    points: tuple[tuple[float, float], ...]
+    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+    ) -> None:
+        pairs = points.items() if isinstance(points, Mapping) else points
+        clean: dict[float, float] = {}
+        for epsilon, delta in pairs:
+            epsilon = _number("profile", epsilon, 0.0, 1e300, "give ε >= 0")
+            delta = _number("profile", delta, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
+            if epsilon in clean and clean[epsilon] != delta:
+                raise InvalidInput("profile", epsilon, "this ε is given twice with different δ; keep one")
+            clean[epsilon] = delta
+        if not clean:
+            raise InvalidInput("profile", "(empty)", "give at least one point (epsilon, delta)")
+        object.__setattr__(self, "points", tuple(sorted(clean.items())))
+        object.__setattr__(self, "echo", echo)
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array]:
+        t = np.array([e for e, _ in self.points], dtype=float)
+        delta = np.minimum.accumulate(np.array([d for _, d in self.points], dtype=float))
+        with np.errstate(divide="ignore"):
+            return t, np.log(delta)
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.echo) if self.echo is not None else {"profile": [list(point) for point in self.points]}
+
+    @property
+    def pure_epsilon(self) -> float:
+        return min((e for e, d in self.points if d == 0.0), default=_INF)
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        pure = self.pure_epsilon
+        return PureDP(pure).rdp(order) if pure < _INF else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        known, log_delta = self._arrays
+        # chord in e^t between neighbours i and i+1: delta = (1-w) d_i + w d_{i+1}, w = (e^t-e^a)/(e^b-e^a)
+        grid = np.concatenate([[-_INF], known])
+        value = np.concatenate([[0.0], log_delta])
+        right = np.clip(np.searchsorted(known, t, side="left"), 0, known.size - 1)
+        a, b = grid[right], grid[right + 1]
+        place = np.clip(t, a, b)
+        with np.errstate(invalid="ignore"):
+            whole = np.where(np.isneginf(a), b, logsubexp(b, a))
+            w = np.where(b > a, np.where(np.isneginf(a), place, logsubexp(place, np.minimum(a, place))) - whole, 0.0)
+            w = np.clip(np.where(np.isnan(w), 0.0, w), -_INF, 0.0)
+        mixed = logaddexp(log1mexp(w) + value[right], w + value[right + 1])
+        out = np.where(t >= known[-1], log_delta[-1], mixed)
+        pure = self.pure_epsilon
+        return np.asarray(np.minimum(out, PureDP(pure)._log_profile(t) if pure < _INF else 0.0), dtype=float)
+
+    def region(self, rank: Rank) -> Rank:
+        out = region_from_profile(*self._arrays, rank)
+        pure = self.pure_epsilon
+        return _smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
+
+    @property
+    def loss_scale(self) -> float:
+        return float(max(self._arrays[0][-1], 1e-6))
+
+
+@dataclass(frozen=True)
+class _Sum(_CurveBase):
+    """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
+
+    parts: tuple[tuple[Base, int], ...]
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def _given(self) -> Array | None:
+        sets = [part.orders for part, _ in self.parts if part.orders is not None]
+        if not sets:
+            return None
+        merged = np.unique(np.concatenate(sets))
+        return merged[np.isfinite(self.rdp(merged))]
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        return self._given
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        total = np.zeros(order.shape)
+        for part, count in self.parts:
+            total = total + count * part.rdp(order)
+        return total
+
+    @property
+    def pure_epsilon(self) -> float:
+        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
+
+    @property
+    def zcdp_rho(self) -> float:
+        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
+
+
+@dataclass(frozen=True)
+class Composition(Base):
+    """All parts happen in one run (training, a noisy score on the training data, ...), so they compose.
+
+    Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
+    (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
+    where the optional extra can do it, else through the summed Rényi curve. :attr:`how` says which.
+
+    Parameters
+    ----------
+    parts : tuple of (Base, int)
+        Each part with the number of times it is used.
+    """
+
+    parts: tuple[tuple[Base, int], ...]
+
+    def describe(self) -> dict[str, Any]:
+        counts = {count for _, count in self.parts}
+        common = counts.pop() if len(counts) == 1 else 1
+        out: dict[str, Any] = {}
+        for part, _ in self.parts:
+            for key, value in part.describe().items():
+                if key in out:
+                    earlier = out[key] if isinstance(out[key], _Several) else _Several([out[key]])
+                    out[key] = _Several([*earlier, value])
+                else:
+                    out[key] = value
+        out = {key: list(value) if isinstance(value, _Several) else value for key, value in out.items()}
+        if common != 1:
+            out["compose"] = common
+        return out
+
+    @cached_property
+    def _merged(self) -> tuple[Base, float, str]:
+        keep = 0.0  # log of the probability that no (eps, delta) part gives everything away
+        cores: list[tuple[Base, int]] = []
+        for part, count in self.parts:
+            keep += count * (math.log1p(-part.slack) if part.slack < 1.0 else -_INF)
+            cores.append((part.core, count))
+        slack = -math.expm1(keep)
+        gaussian = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
+        zcdp = [(part, count) for part, count in cores if isinstance(part, ZCDP)]
+        if len(cores) == 1 and cores[0][1] == 1:
+            return cores[0][0], slack, "single guarantee"
+        if len(gaussian) == len(cores):
+            total = math.fsum(count * part.shift**2 for part, count in gaussian)
+            return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0), slack, "Gaussians merged exactly"
+        if zcdp and len(gaussian) + len(zcdp) == len(cores):
+            rho = math.fsum(count * part.zcdp_rho for part, count in cores)
+            return ZCDP(rho), slack, "zCDP parameters added"
+        from hpcalc.pld import compose_parts  # loads the optional extra only where a convolution is needed
+
+        if gaussian:  # merge the Gaussians first: fewer parts to convolve
+            total = math.fsum(count * part.shift**2 for part, count in gaussian)
+            rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
+            cores = [*rest, (Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0), 1)]
+        convolved = compose_parts(tuple(cores))
+        if convolved is not None:
+            return convolved, slack, "privacy-loss distributions convolved"
+        return _Sum(tuple(cores)), slack, "Rényi curves added"
+
+    @property
+    def how(self) -> str:
+        """How the parts were composed, in a few words."""
+        return self._merged[2]
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return self._merged[1]
+
+    @property
+    def core(self) -> Base:
+        return self._merged[0]
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        return self.core.orders
+
+    @property
+    def exact_profile(self) -> bool:  # type: ignore[override]
+        return self.core.exact_profile
+
+    @property
+    def region_tolerance(self) -> float:  # type: ignore[override]
+        return self.core.region_tolerance
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(dict.fromkeys(note for part, _ in self.parts for note in part.notes))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        inner = (*self.core.warnings, *(warning for part, _ in self.parts for warning in part.warnings))
+        return tuple(dict.fromkeys(inner))
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        return _slack_profile(self.slack, self.core, t)
+
+    def region(self, rank: Rank) -> Rank:
+        return _slack_region(self.slack, self.core, rank)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self.core.pure_epsilon if self.slack == 0.0 else _INF
+
+    @property
+    def zcdp_rho(self) -> float:
+        return self.core.zcdp_rho if self.slack == 0.0 else _INF
+
+    @property
+    def loss_scale(self) -> float:
+        return self.core.loss_scale
+
+
+class _Several(list[Any]):
+    """Marks values collected from repeated options, apart from options that are lists themselves."""
+
+
+def compose(*bases: Base) -> Base:
+    """All the given guarantees in one run.
+
+    Examples
+    --------
+    >>> both = compose(Gaussian(2.0), Gaussian(2.0))
+    >>> round(both.core.sigma, 6), both.how
+    (1.414214, 'Gaussians merged exactly')
+    """
+    if not bases:
+        raise InvalidInput("base", "(none)", "give at least one guarantee of one run, for example --zcdp 0.1")
+    if len(bases) == 1:
+        return bases[0]
+    parts: list[tuple[Base, int]] = []
+    for base in bases:
+        parts.extend(base.parts if isinstance(base, Composition) else [(base, 1)])
+    return Composition(tuple(parts))
+
+
+def repeat(base: Base, count: int) -> Base:
+    """``count`` compositions of ``base`` in one run.
+
+    Raises
+    ------
+    InvalidInput
+        If ``count`` is not a whole number >= 1.
+    """
+    remedy = "give a whole number >= 1"
+    number = _number("compose", count, 1.0, 1e15, remedy)
+    if number != int(number):
+        raise InvalidInput("compose", count, remedy)
+    if number == 1:
+        return base
+    parts = base.parts if isinstance(base, Composition) else ((base, 1),)
+    return Composition(tuple((part, times * int(number)) for part, times in parts))
