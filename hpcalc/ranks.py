@@ -1,0 +1,204 @@
+"""The curve of ranks that every bound on best-of-K walks along.
+
+For a base guarantee with region ``V`` and a law of K with ``F(u) = f'(1-u)``, all bounds depend on the curve
+``u -> (F(V(u)), F(u))``, u in [0, 1]. Here it is sampled and, between samples, enclosed: ``F`` is convex, so its chord
+lies above it; ``F(V(u))`` is convex too (V is concave, F decreasing and convex), so the chords of the neighbouring
+cells, prolonged, lie below it. Each cell thus has a triangle whose upper-left edges dominate the curve, with an error
+of second order in the cell's width. Whatever is maximised over those edges is a certified upper bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from hpcalc.base import Base
+from hpcalc.logmath import Array, Rank, logsubexp, ndtri_exp
+
+__all__ = ["RankCurve", "RunLaw", "rank_curve"]
+
+
+class RunLaw(Protocol):
+    """What a law of K must offer to be used as best-of-K."""
+
+    @property
+    def log_mean(self) -> float: ...
+    @property
+    def log_prob_zero(self) -> float: ...
+    @property
+    def affine_power(self) -> bool: ...
+    def log_density(self, rank: Rank) -> Array: ...
+
+
+_ZERO = Rank(np.array(-math.inf), np.array(0.0))
+_ONE = Rank(np.array(0.0), np.array(-math.inf))
+_X_LIMIT = 42.0  # Phi(-42) = 1e-385: ranks below need no node of their own
+
+
+@dataclass(frozen=True, eq=False)
+class RankCurve:
+    """Samples of the curve ``(F(V(u)), F(u))`` at increasing ``u``, from u = 0 to u = 1.
+
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        Normal scores of the nodes, ``-inf`` and ``inf`` at the ends.
+    rank, image : Rank
+        ``u`` and ``V(u)`` at the nodes.
+    log_f, log_g : ndarray
+        ``log F(u)`` and ``log F(V(u))``.
+    log_g_low : ndarray
+        ``log F`` a tolerance beyond ``V(u)``, where ``region`` has one: the slack the prolonged chords need.
+    """
+
+    base: Base
+    law: RunLaw
+    x: Array
+    rank: Rank
+    image: Rank
+    log_f: Array
+    log_g: Array
+    slack_g: Array
+
+    @cached_property
+    def cells(self) -> tuple[Array, Array, Array]:
+        """Per cell: ``theta`` of the triangle's corner, and log of F's chord and of the lower line there.
+
+        Relative to the left node: ``(theta, log A(theta)/F(u_i), log B(theta)/F(V(u_i)))``.
+        """
+        log_width = logsubexp(self.rank.log_u[1:], self.rank.log_u[:-1])
+        upper = self.rank.log_u[:-1] > -0.5
+        log_width = np.where(upper, logsubexp(self.rank.log_q[:-1], self.rank.log_q[1:]), log_width)
+        g = self.log_g
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            ratio_a = np.exp(self.log_f[1:] - self.log_f[:-1])
+            ratio_b = np.exp(g[1:] - g[:-1])
+            # left line: 1 - theta * fall, from the chord of the cell before (its far end raised by the slack)
+            fall = np.full(g.size - 1, np.inf)
+            fall[1:] = (np.exp(g[:-2] - g[1:-1] + self.slack_g[:-2]) - 1.0) * np.exp(log_width[1:] - log_width[:-1])
+            # right line: ratio_b + (1 - theta) * rise, from the chord of the cell after
+            rise = np.zeros(g.size - 1)
+            beyond = np.exp(g[2:] - g[:-2] + self.slack_g[2:])
+            rise[:-1] = np.maximum(ratio_b[:-1] - beyond, 0.0) * np.exp(log_width[:-1] - log_width[1:])
+            rise = np.where(np.isfinite(rise), rise, 0.0)
+            fall = np.where(np.isnan(fall) | (fall < 0.0), np.inf, fall)
+            theta = np.where(np.isinf(fall), 0.0, (1.0 - ratio_b - rise) / (fall - rise))
+            theta = np.clip(np.where(np.isfinite(theta), theta, 0.0), 0.0, 1.0)
+            low = np.minimum(np.maximum(ratio_b + (1.0 - theta) * rise, ratio_b), 1.0)
+            chord = 1.0 - theta * (1.0 - ratio_a)
+            return theta, np.log(np.minimum(chord, 1.0)), np.log(low)
+
+    @cached_property
+    def vertices(self) -> tuple[Array, Array]:
+        """``(log F(V), log F)`` along the dominating polygon, by increasing u, relative to nothing."""
+        _, corner_a, corner_b = self.cells
+        n = self.log_f.size
+        log_a, log_b = np.empty(2 * n - 1), np.empty(2 * n - 1)
+        log_a[0::2], log_b[0::2] = self.log_f, self.log_g
+        log_a[1::2], log_b[1::2] = self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b
+        return log_b, log_a
+
+    def refine(self, split: Array) -> RankCurve:
+        """A finer curve: each marked cell gets a new node in its middle (in normal score)."""
+        index = np.flatnonzero(split)
+        x = self.x
+        left = np.where(np.isneginf(x[index]), x[index + 1] - 2.0, x[index])
+        right = np.where(np.isposinf(x[index + 1]), x[index] + 2.0, x[index + 1])
+        fresh = 0.5 * (left + right)
+        fresh = fresh[(fresh > -_X_LIMIT) & (fresh < _X_LIMIT)]
+        if fresh.size == 0:
+            return self
+        return _merge(self, _sample(self.base, self.law, fresh))
+
+
+def _sample(base: Base, law: RunLaw, x: Array) -> RankCurve:
+    rank = Rank.from_normal(x)
+    rank = Rank(np.where(np.isneginf(x), -np.inf, rank.log_u), np.where(np.isposinf(x), -np.inf, rank.log_q))
+    image = base.region(rank)
+    log_g = law.log_density(image)
+    slack = np.zeros_like(log_g)
+    if base.region_tolerance > 1e-12:
+        tight_v = image.log_u - base.region_tolerance
+        tight_q = np.minimum(image.log_q + base.region_tolerance, 0.0)
+        small = image.log_u < -0.5
+        low = Rank.from_log_u(np.where(small, tight_v, -1.0)), Rank.from_log_q(np.where(small, -1.0, tight_q))
+        lowered = Rank(
+            np.where(small, low[0].log_u, low[1].log_u), np.where(small, low[0].log_q, low[1].log_q)
+        )
+        with np.errstate(invalid="ignore"):
+            slack = np.maximum(np.where(np.isfinite(log_g), law.log_density(lowered) - log_g, 0.0), 0.0)
+            slack = np.where(np.isfinite(slack), slack, 0.0)
+    return RankCurve(base, law, x, rank, image, law.log_density(rank), log_g, slack)
+
+
+def _merge(a: RankCurve, b: RankCurve) -> RankCurve:
+    order = np.argsort(np.concatenate([a.x, b.x]), kind="stable")
+
+    def join(one: Array, two: Array) -> Array:
+        return np.concatenate([one, two])[order]
+
+    return RankCurve(
+        a.base,
+        a.law,
+        join(a.x, b.x),
+        Rank(join(a.rank.log_u, b.rank.log_u), join(a.rank.log_q, b.rank.log_q)),
+        Rank(join(a.image.log_u, b.image.log_u), join(a.image.log_q, b.image.log_q)),
+        join(a.log_f, b.log_f),
+        join(a.log_g, b.log_g),
+        join(a.slack_g, b.slack_g),
+    )
+
+
+def _score_where(law: RunLaw, drop: float) -> float:
+    """Normal score of the rank at which F has fallen by the factor exp(-drop) from F(0)."""
+    lo, hi = -_X_LIMIT, _X_LIMIT
+    for _ in range(40):
+        mid = 0.5 * (lo + hi)
+        fallen = law.log_mean - float(law.log_density(Rank.from_normal(np.array([mid])))[0]) > drop
+        lo, hi = (lo, mid) if fallen else (mid, hi)
+    return hi
+
+
+def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
+    """Sample the curve with about ``size`` nodes, spread over the ranks where F or F(V) changes.
+
+    Parameters
+    ----------
+    base : Base
+        One run's guarantee.
+    law : RunLaw
+        Law of K.
+    size : int
+        Number of nodes between the ends.
+
+    Returns
+    -------
+    RankCurve
+    """
+    # F o V starts to move where V(u) reaches the ranks where F moves; V's inverse is V mirrored.
+    start = Rank.from_normal(np.array([_score_where(law, 1e-4)]))
+    inverse = base.region(start.complement()).complement()
+    lo = float(np.maximum(ndtri_exp(inverse.log_u)[0], -_X_LIMIT))
+    last = float(law.log_density(_ONE))
+    first = law.log_mean
+    if first - last < 1e-4:
+        hi = 3.0
+    else:
+        # up to where F is flat again, or (F(1) = 0) far into the last ranks
+        hi = _flat_score(law, last)
+    lo = max(min(lo, hi - 1.0), -_X_LIMIT)
+    x = np.concatenate([[-np.inf], np.linspace(lo, hi, size), [np.inf]])
+    return _sample(base, law, x)
+
+
+def _flat_score(law: RunLaw, last: float) -> float:
+    if math.isinf(last):
+        return 38.0
+    for x in (3.0, 5.0, 8.0, 12.0, 20.0):
+        if float(law.log_density(Rank.from_normal(np.array([x])))[0]) - last < 1e-4:
+            return x
+    return 38.0

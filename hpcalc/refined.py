@@ -1,0 +1,506 @@
+"""Bounds beyond the paper: R1 (Rényi), R2 (privacy profile), R3 (pure DP, exact) and R4 (conditional sampling).
+
+Notation: Q, Q' are the output laws of one run on neighbouring inputs, A, A' those of the whole search;
+``F(u) = f'(1-u)`` for the PGF f of K; V is the base's region, delta_Q its privacy profile. Refine the outputs by a
+uniform tie-break, so that under Q the rank u (probability of ranking at or above an output) is uniform on [0, 1], and
+let v be the same probability under Q'. On K >= 1, A has density F(u) with respect to Q and A' density F(v) with
+respect to Q', and ``u <= V(v)``, ``v <= V(u)``.
+
+**R1.** ``exp((a-1) D_a(A||A')) = f(0) + ∫ w dR`` with ``w = F(u)^a F(v)^(1-a) <= M`` and ``dR = dQ^a dQ'^(1-a)``,
+``∫ dR <= exp((a-1) rdp(a)) =: E``; hence the bound ``log(f(0) + M E)/(a-1)`` for every law. Where f' is a power of an
+affine function ``s = c + b x`` (or its exponential limit), w is a function of ``z = s^a s'^(1-a)``, and the tangent
+inequality ``x^a y^(1-a) >= a r^(a-1) x - (a-1) r^a y`` at ``r = s/s'`` gives ``dR >= dz/b``, an exact differential.
+So ``∫ (M-w) dR >= ∫ (M-w) dz/b = M - (1-f(0))`` and the bound improves to ``log(1 + M (E-1))/(a-1)``.
+
+**R2.** ``H_{e^eps}(A||A') = ∫ [F(u) dQ - e^eps F(v) dQ']_+ <= ∫ h(e^eps dQ'/dQ) dQ`` with
+``h(s) = max_u [F(u) - F(V(u)) s]_+``. h is convex and decreasing, so it is a mixture of hinges ``J_j (c_j - s)_+``,
+and each hinge integrates to ``J_j c_j`` times the base's hockey-stick divergence of order ``e^eps / c_j``: with
+``w_j = J_j c_j`` and ``s_j = log c_j``, ``delta_A(eps) <= sum_j w_j delta_Q(eps - s_j)``.
+
+**R3.** For an ε-DP base A is exactly ``ε + sup_u [log F(u) - log F(e^ε u)]``-DP, ``u <= 1/(1+e^ε)``; randomized
+response with a split outcome attains it.
+
+**R4.** Conditioning on an event of probability at least p: ``delta_A(eps) <= delta_Q(eps - log(V(p)/p)) / p``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hpcalc.base import Base
+from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsumexp, softplus
+from hpcalc.ranks import RankCurve, RunLaw, rank_curve
+
+__all__ = [
+    "Envelope",
+    "ProfileBound",
+    "RefinedRDP",
+    "conditional_log_profile",
+    "conditional_pure",
+    "log_supremum",
+    "refined_pure",
+]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R1
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def log_supremum(curve: RankCurve, orders: Array) -> Array:
+    """Certified upper bound on ``log sup_u F(u)^a F(V(u))^(1-a)`` for each order a.
+
+    Parameters
+    ----------
+    curve : RankCurve
+        Samples of F and F(V).
+    orders : ndarray, shape (m,)
+        Orders > 1.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Notes
+    -----
+    On each edge of the curve's dominating polygon both functions are linear in u, so ``a log A - (a-1) log B`` has at
+    most one inner critical point, in closed form. Only edges whose ends could reach the maximum are looked into.
+    """
+    values, _ = _edge_maxima(curve, np.atleast_1d(np.asarray(orders, dtype=float)))
+    return np.asarray(np.max(values, axis=1), dtype=float)
+
+
+def _edge_maxima(curve: RankCurve, orders: Array) -> tuple[Array, Array]:
+    """Per order and polygon edge the maximum of ``a log A - (a-1) log B``; also the values at the nodes."""
+    log_b, log_a = curve.vertices
+    order, h = orders[:, None], orders[:, None] - 1.0
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        corners = order * log_a - h * log_b
+        corners = np.where(np.isneginf(log_a), -np.inf, corners)
+        # A F with F(1) = 0 has corner (0, 0) at u = 1, whose value is bounded by the tail argument below.
+        left, right = corners[:, :-1], corners[:, 1:]
+        rise_a = np.expm1(log_a[1:] - log_a[:-1])  # (A1-A0)/A0, in [-1, 0]
+        rise_b = np.expm1(log_b[1:] - log_b[:-1])
+        tau = h / rise_a - order / rise_b
+        inner = order * np.log1p(tau * rise_a) - h * np.log1p(tau * rise_b)
+        inner = np.where((tau > 0.0) & (tau < 1.0), left + inner, -np.inf)
+    edges = np.maximum(np.maximum(left, right), np.where(np.isnan(inner), np.inf, inner))
+    edges = np.where(np.isnan(edges), np.inf, edges)
+    unbounded = np.isposinf(edges[:, -2:]).any(axis=1)
+    if unbounded.any():
+        tail = _tail_bound(curve, orders)
+        edges[:, -2] = np.where(unbounded, -np.inf, edges[:, -2])
+        edges[:, -1] = np.where(unbounded, tail, edges[:, -1])
+    return edges, corners[:, 0::2]
+
+
+def _tail_bound(curve: RankCurve, orders: Array) -> Array:
+    """Bound on the last cell when F vanishes at u = 1 like ``c q^(m-1)``, q = 1-u, m = the least possible K.
+
+    There ``c q^(m-1) <= F(u) <= E[K] q^(m-1)``, and the base's own Rényi bound on tests at order 2a,
+    ``q^(2a) q_v^(1-2a) <= e^((2a-1) rdp(2a))``, bounds the ratio q/q_v.
+    """
+    far = Rank(np.zeros(2), np.array([-690.0, -700.0]))
+    log_far = curve.law.log_density(far)
+    power = round(float(log_far[0] - log_far[1]) / 10.0)
+    log_c = float(log_far[1]) + 700.0 * power
+    h, h2 = orders - 1.0, 2.0 * orders - 1.0
+    log_q = float(curve.rank.log_q[-2])
+    with np.errstate(invalid="ignore"):
+        moment = h * curve.base.rdp(2.0 * orders) + log_q * (1.0 - h / h2)
+        out = orders * curve.law.log_mean - h * log_c + power * moment
+    return np.asarray(np.where(np.isfinite(out), out, np.inf), dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedRDP:
+    """R1: Rényi curve of the whole search.
+
+    Parameters
+    ----------
+    base : Base
+        One run. Needs a finite Rényi curve.
+    law : RunLaw
+        Law of K.
+    curve : RankCurve, optional
+        Shared samples of F and F(V).
+
+    Examples
+    --------
+    >>> from hpcalc.base import ZCDP
+    >>> from hpcalc.runs import TruncatedNegativeBinomial
+    >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
+    >>> round(float(RefinedRDP(ZCDP(0.1), law).rdp(np.array([2.0]))[0]), 3)
+    1.335
+    """
+
+    base: Base
+    law: RunLaw
+    curve: RankCurve | None = None
+
+    method = "refined-rdp"
+
+    @cached_property
+    def _curve(self) -> RankCurve:
+        return self.curve if self.curve is not None else rank_curve(self.base, self.law)
+
+    @property
+    def orders(self) -> Array | None:
+        """Orders at which the curve is known; None for all."""
+        return self.base.orders
+
+    def log_m(self, orders: Array) -> Array:
+        """``log M`` of the module's docstring at each order (certified from above)."""
+        return log_supremum(self._curve, orders)
+
+    def rdp(self, orders: Array | float) -> Array:
+        """Bound on the whole search's Rényi divergence at each order (shape kept)."""
+        order = np.asarray(orders, dtype=float)
+        flat = order.ravel()
+        finite = np.isfinite(flat)
+        out = np.full(flat.shape, np.inf)
+        if finite.any():
+            out[finite] = self._rdp(flat[finite])
+        if self.base.pure_epsilon < math.inf:
+            out = np.minimum(out, refined_pure(self.base.pure_epsilon, self.law) if not finite.all() else np.inf)
+        return out.reshape(order.shape)
+
+    def _rdp(self, order: Array) -> Array:
+        h = order - 1.0
+        log_m = self.log_m(order)
+        with np.errstate(invalid="ignore", over="ignore"):
+            moment = h * self.base.rdp(order)
+            if self.law.affine_power:
+                value = softplus(log_m + log_expm1(moment)) / h
+            else:
+                value = logaddexp(self.law.log_prob_zero, log_m + moment) / h
+        # 1e-12 covers the rounding of the logarithms above; the divergence itself is never negative
+        value = np.where(np.isnan(value), np.inf, value)
+        return np.asarray(np.maximum(value, 0.0) * (1.0 + 1e-12), dtype=float)
+
+    def sharpen(self, order: float, target: float = 1e-6) -> RefinedRDP:
+        """The same bound with the curve refined where its supremum at ``order`` lies."""
+        curve = self._curve
+        for _ in range(8):
+            edges, nodes = _edge_maxima(curve, np.array([order]))
+            top, known = float(np.max(edges)), float(np.nanmax(nodes[0]))
+            if not math.isfinite(top) or top - known <= target * max(1.0, abs(known)) or curve.x.size > 4000:
+                break
+            per_cell = np.maximum(edges[0, 0::2], edges[0, 1::2])
+            finer = curve.refine(per_cell > known + 0.25 * (top - known))
+            if finer is curve:
+                break
+            curve = finer
+        return RefinedRDP(self.base, self.law, curve)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R2
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """``delta_A(eps) <= sum_j w_j delta_Q(eps - s_j)``: the weights and shifts of R2.
+
+    Attributes
+    ----------
+    log_weights, shifts : ndarray, shape (m,)
+        ``log w_j`` and ``s_j``; a shift of ``inf`` is a constant.
+    """
+
+    log_weights: Array
+    shifts: Array
+
+    def log_delta(self, base: Base, epsilon: Array | float) -> Array:
+        """Log of the bound on the whole search's delta at each epsilon (shape kept)."""
+        eps = np.asarray(epsilon, dtype=float)
+        with np.errstate(invalid="ignore"):
+            terms = base.log_profile(np.subtract.outer(eps, self.shifts)) + self.log_weights
+        return np.asarray(np.minimum(logsumexp(terms), 0.0), dtype=float)
+
+
+def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
+    """Upper envelope of the lines ``a - b s`` for points (b, a) given by logarithms in order of increasing rank.
+
+    The envelope of lines is the conjugate of the concave hull of the points: each hull edge with rise (db, da) is a
+    hinge of weight ``da`` at ``s = da/db``.
+    """
+    a, b = np.exp(log_a - log_mean), np.exp(log_b - log_mean)
+    a, b = np.concatenate([[0.0], a[::-1]]), np.concatenate([[0.0], b[::-1]])
+    keep = _concave_hull(b, a)
+    rise_a, rise_b = np.diff(a[keep]), np.diff(b[keep])
+    used = rise_a > 0.0
+    with np.errstate(divide="ignore"):
+        shifts = np.log(rise_a[used]) - np.log(rise_b[used])
+    return Envelope(np.log(rise_a[used]) + log_mean, shifts)
+
+
+def _concave_hull(b: Array, a: Array) -> Array:
+    """Indices of the upper concave hull of points with nondecreasing b and a, from the first point on."""
+    index = np.arange(b.size)
+    for _ in range(200):
+        db, da = np.diff(b[index]), np.diff(a[index])
+        # a middle point stays when the slope before it exceeds the slope after it
+        below = da[:-1] * db[1:] <= da[1:] * db[:-1]
+        if not below.any():
+            return index
+        # of neighbouring candidates drop every other one: both ends of a dent must not go at once
+        drop = below.copy()
+        drop[1:] &= ~_alternate(below)[:-1]
+        index = np.delete(index, np.flatnonzero(drop) + 1)
+    stack: list[int] = []
+    for i in index.tolist():
+        while len(stack) > 1:
+            j, k = stack[-1], stack[-2]
+            if (a[j] - a[k]) * (b[i] - b[j]) > (a[i] - a[j]) * (b[j] - b[k]):
+                break
+            stack.pop()
+        stack.append(i)
+    return np.array(stack)
+
+
+def _alternate(mask: Array) -> Array:
+    """Within each run of True keep the first, third, ... only."""
+    position = np.arange(mask.size)
+    start = np.where(mask & ~np.concatenate([[False], mask[:-1]]), position, 0)
+    start = np.maximum.accumulate(start)
+    return np.asarray(mask & ((position - start) % 2 == 0))
+
+
+@dataclass(frozen=True, eq=False)
+class ProfileBound:
+    """R2: privacy profile of the whole search.
+
+    Parameters
+    ----------
+    base : Base
+        One run.
+    law : RunLaw
+        Law of K.
+    curve : RankCurve, optional
+        Shared samples of F and F(V).
+
+    Examples
+    --------
+    >>> from hpcalc.base import Gaussian
+    >>> from hpcalc.runs import Poisson
+    >>> round(ProfileBound(Gaussian(5**0.5), Poisson(10.0)).epsilon(math.log(1e-6)), 3)
+    3.65
+    """
+
+    base: Base
+    law: RunLaw
+    curve: RankCurve | None = None
+
+    method = "refined-profile"
+
+    @cached_property
+    def _curve(self) -> RankCurve:
+        return self.curve if self.curve is not None else rank_curve(self.base, self.law)
+
+    @cached_property
+    def safe(self) -> Envelope:
+        """The certified envelope."""
+        return envelope(*self._curve.vertices, self.law.log_mean)
+
+    @cached_property
+    def nodes(self) -> Envelope:
+        """The envelope of the samples alone: not a bound, it tells how much the certification costs."""
+        return envelope(self._curve.log_g, self._curve.log_f, self.law.log_mean)
+
+    def log_delta(self, epsilon: Array | float) -> Array:
+        """Log of the bound on delta at each ``epsilon >= 0`` (shape kept)."""
+        # 1e-11 covers the rounding of the sums
+        return np.asarray(np.minimum(self.safe.log_delta(self.base, epsilon) + 1e-11, 0.0), dtype=float)
+
+    def epsilon(self, log_delta: float, tolerance: float = 1e-4) -> float:
+        """Smallest epsilon the bound gives at ``log_delta``, after refining until certification costs little.
+
+        Parameters
+        ----------
+        log_delta : float
+            Natural logarithm of delta.
+        tolerance : float
+            Relative difference between the certified epsilon and that of the samples alone.
+        """
+        return self.solve(log_delta, tolerance)[0]
+
+    def solve(self, log_delta: float, tolerance: float = 1e-4) -> tuple[float, ProfileBound]:
+        """Epsilon, and the refined bound that gives it."""
+        bound = self
+        start: float | None = None
+        for _ in range(6):
+            value = smallest_epsilon(bound.log_delta, log_delta, start)
+            if not math.isfinite(value):
+                break
+            curve = bound._curve
+            cost = bound._cell_costs(value)
+            # d log(delta) / d epsilon, to turn the cost in delta into one in epsilon
+            step = max(1e-4 * value, 1e-9)
+            slope = (float(bound.log_delta(value)) - float(bound.log_delta(value + step))) / step
+            total = float(np.sum(cost)) / math.exp(min(log_delta, 700.0)) if log_delta > -700.0 else float(np.sum(cost))
+            if total <= tolerance * max(slope, 1e-300) * max(value, 1e-12) or curve.x.size > 6000:
+                break
+            finer = curve.refine(cost > np.sum(cost) / (8.0 * cost.size))
+            if finer is curve:
+                break
+            start = value
+            bound = ProfileBound(self.base, self.law, finer)
+        return value, bound
+
+    def _cell_costs(self, epsilon: float) -> Array:
+        """What each cell's triangle adds to delta over its chord (in units of delta when that is representable)."""
+        curve = self._curve
+        log_b, log_a = curve.vertices
+        scale = self.law.log_mean
+        a, b = np.exp(log_a - scale), np.exp(log_b - scale)
+
+        def cost(first: int, step: int) -> Array:
+            a1, a0 = a[first : a.size - step : 2], a[first + step :: 2]
+            b1, b0 = b[first : b.size - step : 2], b[first + step :: 2]
+            rise = np.maximum(a1 - a0, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shift = np.log(rise) - np.log(np.maximum(b1 - b0, 0.0))
+                shift = np.where(np.isnan(shift), -np.inf, shift)
+                out = np.log(rise) + scale + self.base.log_profile(epsilon - shift)
+            return np.asarray(np.exp(np.where(np.isnan(out), -np.inf, out)), dtype=float)
+
+        halves = cost(0, 1) + cost(1, 1)
+        return np.maximum(halves - cost(0, 2), 0.0)
+
+
+def smallest_epsilon(
+    log_profile: Callable[[Array], Array], log_delta: float, start: float | None = None
+) -> float:
+    """Smallest epsilon >= 0 with ``log_profile(epsilon) <= log_delta``, from the side that meets it.
+
+    ``log_profile`` must not increase. Returns inf if nothing up to 1e9 meets it.
+    """
+
+    def excess(epsilon: float) -> float:
+        return float(log_profile(np.asarray(epsilon))) - log_delta
+
+    lo, f_lo = 0.0, excess(0.0)
+    if f_lo <= 0.0:
+        return 0.0
+    hi = start if start else 1.0
+    f_hi = excess(hi)
+    while f_hi > 0.0:
+        lo, f_lo = hi, f_hi
+        hi *= 2.0 if start is None else 1.01
+        start = None
+        if hi > 1e9:
+            return math.inf
+        f_hi = excess(hi)
+    # Regula falsi with the Illinois weights; every few steps a bisection, so that it always ends.
+    side = 0
+    g_lo, g_hi = f_lo, f_hi
+    for count in range(200):
+        if hi - lo <= 1e-12 * hi + 1e-300:
+            break
+        if count % 6 == 5 or not (math.isfinite(g_lo) and math.isfinite(g_hi)):
+            mid = 0.5 * (lo + hi)
+        else:
+            mid = (lo * g_hi - hi * g_lo) / (g_hi - g_lo)
+            mid = min(max(mid, lo + 1e-3 * (hi - lo)), hi - 1e-3 * (hi - lo)) if hi - lo > 1e-9 * hi else 0.5 * (lo + hi)
+        value = excess(mid)
+        if value > 0.0:
+            lo, g_lo = mid, value
+            if side == 1:
+                g_hi *= 0.5
+            side = 1
+        else:
+            hi, g_hi = mid, value
+            if value > -1e-11:
+                break
+            if side == -1:
+                g_lo *= 0.5
+            side = -1
+    return hi
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R3 and R4
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def refined_pure(epsilon: float, law: RunLaw) -> float:
+    """R3: smallest ε' such that best-of-K of every ε-DP algorithm is ε'-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of one run, >= 0.
+    law : RunLaw
+        Law of K. Where ``-u F'(u)/F(u)`` never decreases (``law.supremum_at_edge``) the supremum is at
+        ``u = 1/(1+e^ε)``; otherwise it is searched over certified cells.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from hpcalc.runs import Fixed
+    >>> round(refined_pure(1.0, Fixed(200)), 9)
+    200.0
+    """
+    if epsilon in (0.0, math.inf):
+        return epsilon
+    log_edge = -float(softplus(epsilon))
+    edge = Rank.from_log_u(np.array([log_edge]))
+    # V(u*) = e^eps/(1+e^eps) = 1 - u*
+    gain = float(law.log_density(edge)[0] - law.log_density(edge.complement())[0])
+    if getattr(law, "supremum_at_edge", False):
+        return epsilon + gain
+    # log F is decreasing, so on a cell [u, u'] the gain is at most log F(u) - log F(e^eps u').
+    span = max(40.0, law.log_mean + 40.0)
+    log_u = np.linspace(log_edge - span - epsilon, log_edge, 2000)
+    best = gain
+    upper = gain
+    for _ in range(40):
+        f = law.log_density(Rank.from_log_u(log_u))
+        g = law.log_density(Rank(np.minimum(log_u + epsilon, 0.0), log1mexp(np.minimum(log_u + epsilon, 0.0))))
+        best = max(best, float(np.max(f - g)))
+        cell = f[:-1] - g[1:]
+        upper = max(best, float(np.max(cell)), float(law.log_mean - g[0]) if log_u[0] < log_edge - span else best)
+        live = np.flatnonzero(cell > best + 1e-12 * max(1.0, abs(best)))
+        if upper - best <= 1e-10 * max(1.0, epsilon + best) or live.size == 0:
+            break
+        pieces = [np.linspace(log_u[i], log_u[i + 1], 9) for i in live[:4000]]
+        if live.size > 4000:
+            break
+        log_u = np.unique(np.concatenate(pieces))
+    return epsilon + upper
+
+
+def conditional_pure(epsilon: float, accept: float) -> float:
+    """R4 for an ε-DP base: ``ε + log(V(p)/p)``, at most 2ε; p is a lower bound on the acceptance probability."""
+    from hpcalc.base import PureDP
+
+    rank = Rank.from_u(np.array([accept]))
+    return epsilon + max(float(PureDP(epsilon).region(rank).log_u[0] - rank.log_u[0]), 0.0)
+
+
+def conditional_log_profile(base: Base, accept: float, epsilon: Array | float) -> Array:
+    """R4: log of the bound on delta of "run until the output is accepted" at each epsilon.
+
+    Parameters
+    ----------
+    base : Base
+        One run.
+    accept : float
+        Lower bound p in (0, 1] on one run's acceptance probability, for every input.
+    epsilon : array_like
+        Any shape.
+    """
+    rank = Rank.from_u(np.array([accept]))
+    shift = max(float(base.region(rank).log_u[0] - rank.log_u[0]), 0.0)
+    out = base.log_profile(np.asarray(epsilon, dtype=float) - shift) - math.log(accept)
+    return np.asarray(np.minimum(out, 0.0), dtype=float)
