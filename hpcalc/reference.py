@@ -1,0 +1,297 @@
+"""Man pages and completion scripts, written from the command line's own declarations.
+
+``python -m hpcalc.reference --write`` writes ``man/`` and ``completions/``; ``--check`` says whether they are current.
+The prose of each page stands in ``hpcalc/manual/NAME.SECTION.txt``; the options come from the commands. The output
+depends on the sources and on the release only, so that every build gives the same bytes.
+
+The prose is plain text:
+
+=====================  ===============================================================
+first line             what the page is about, for NAME
+``= TITLE``            a section; ``== Title`` a subsection
+``; term``             a tagged paragraph, its text indented on the next lines
+``* text``             a list item, continued on indented lines
+four blanks            verbatim
+```--option```         bold, within a line
+``@options`` ...       a generated block: ``@synopsis``, ``@commands``, ``@options``, ``@example``
+``@include NAME``      the shared text ``_NAME.txt``
+=====================  ===============================================================
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+import hpcalc
+from hpcalc.cli.command import Command, Group
+from hpcalc.cli.completion import SCRIPTS
+from hpcalc.cli.options import GROUPS, Option
+
+__all__ = ["build", "escape", "main", "man_page"]
+
+_MANUAL = Path(__file__).with_name("manual")
+# Typed characters that roff would turn into typographic ones, or act on.
+_ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
+
+
+def escape(text: str) -> str:
+    r"""One line of text as roff input that prints exactly that text.
+
+    Parameters
+    ----------
+    text : str
+        ASCII text without a line break.
+
+    Returns
+    -------
+    str
+        Safe at the beginning of a line and within one.
+
+    Examples
+    --------
+    >>> print(escape(r".delta 1e-6\n"))
+    \&.delta 1e\-6\en
+    """
+    text.encode("ascii")  # what an ASCII terminal cannot show has no place in the manual
+    safe = text.translate(_ESCAPES)
+    return rf"\&{safe}" if safe.startswith(".") else safe
+
+
+def _inline(text: str) -> str:
+    """Escape a line of prose; ```code``` becomes bold."""
+    parts = re.split(r"`([^`]+)`", text)
+    marked = "".join(rf"\fB{escape(part)}\fR" if index % 2 else escape(part) for index, part in enumerate(parts))
+    return rf"\&{marked}" if marked.startswith(".") else marked
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Split prose at blank lines, those of verbatim text excepted; headings, tags and items stand alone."""
+    block: list[str] = []
+    pending = 0
+    for line in lines:
+        verbatim = line.startswith("    ")
+        if not line:
+            pending += 1
+            continue
+        continues = block and (verbatim == block[0].startswith("    ")) and (verbatim or not pending)
+        if block and (not continues or line[:2] in ("= ", "==", "; ", "* ") or line[0] == "@" or block[0][0] == "="):
+            yield block
+            block = []
+        elif verbatim:
+            block += [""] * pending
+        pending = 0
+        block.append(line)
+    if block:
+        yield block
+
+
+def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Translate the prose of one page to roff lines."""
+    after_heading = True  # a paragraph macro there would be empty, and mandoc says so
+    for block in _blocks(text.splitlines()):
+        first, mark = block[0], block[0][:2]
+        heading = False
+        if first.startswith("@include "):
+            yield from _prose(_source(f"_{first.split()[1]}.txt"), generated)
+        elif first.startswith("@"):
+            yield from generated[first[1:]]
+        elif mark in ("= ", "=="):
+            macro, _, title = first.partition(" ")
+            yield rf".{'SH' if macro == '=' else 'SS'} {escape(title)}"
+            heading = True
+        elif mark == "; ":
+            yield from (".TP", rf"\fB{_inline(first[2:])}\fR", *map(_inline, map(str.strip, block[1:])))
+        elif mark == "* ":
+            yield from (r".IP \(bu 2", *map(_inline, map(str.strip, [first[2:], *block[1:]])))
+        elif first.startswith("    "):
+            indent = min(len(line) - len(line.lstrip()) for line in block if line)
+            yield from ([] if after_heading else [".PP"])
+            yield from (".RS 4", ".EX", *(escape(line[indent:]) for line in block), ".EE", ".RE")
+        else:
+            yield from ([] if after_heading else [".PP"])
+            yield from map(_inline, block)
+        after_heading = heading
+
+
+def _source(name: str) -> str:
+    return (_MANUAL / name).read_text(encoding="ascii")
+
+
+def _default(value: object) -> str | None:
+    if isinstance(value, float):
+        return re.sub(r"e([+-])0", r"e\1", f"{value:g}")
+    # Flags and options without a default; Click has an object of its own for the latter.
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _option(option: Option) -> Iterator[str]:
+    """The entry of one option."""
+    names = ", ".join(rf"\fB{escape(name)}\fR" for name in sorted(option.opts, key=len, reverse=True))
+    yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
+    text = option.help or ""
+    yield escape(text)
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    if not all(word in text for word in choices):
+        yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
+    if option.multiple:
+        yield "May be given more than once."
+    default = _default(option.default)
+    if default is not None:
+        yield escape(f"The default is {default}.")
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    """OPTIONS: every option of a command under the heading of its purpose, in the order of ``--help``."""
+    options = [option for option in command.params if isinstance(option, Option) and not option.hidden]
+    headings = [group for group in GROUPS if any(option.group == group for option in options)]
+    yield ".SH OPTIONS"
+    for heading in headings:
+        if len(headings) > 1:
+            yield f".SS {escape(heading)}"
+        for option in options:
+            if option.group == heading:
+                yield from _option(option)
+
+
+def _example(command: Command) -> list[str]:
+    """The example of ``--help``, verbatim."""
+    return [".RS 4", ".EX", escape(command.example), ".EE", ".RE"]
+
+
+def _commands(tree: Group) -> Iterator[str]:
+    """COMMANDS: the commands with their short help."""
+    yield ".SH COMMANDS"
+    for name, summary in tree.summaries.items():
+        yield from (".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary))
+
+
+def _walk(tree: Group) -> Iterator[tuple[str, Command]]:
+    context = click.Context(tree, info_name="hpcalc")
+    for name in tree.list_commands(context):
+        command = tree.get_command(context, name)
+        if command is not None:
+            yield name, command
+
+
+def man_page(name: str, section: int, generated: Mapping[str, Sequence[str]]) -> str:
+    """One man page.
+
+    Parameters
+    ----------
+    name : str
+        Name of the page, ``"hpcalc-bound"``.
+    section : int
+        Section of the manual.
+    generated : mapping of str to sequence of str
+        Roff lines for the ``@`` blocks of the prose.
+
+    Returns
+    -------
+    str
+        The page in the ``man`` macros.
+    """
+    about, _, text = _source(f"{name}.{section}.txt").partition("\n")
+    lines = [
+        rf".\" Written by python -m hpcalc.reference; the prose is hpcalc/manual/{name}.{section}.txt.",
+        f'.TH {escape(name.upper())} {section} {hpcalc.__date__} "hpcalc {hpcalc.__version__}" "hpcalc manual"',
+        # no hyphenation, no stretched blanks: option names and formulas are copied from here
+        ".nh",
+        ".ad l",
+        ".SH NAME",
+        rf"{escape(name)} \- {escape(about)}",
+        *_prose(text, generated),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _synopsis(*words: str) -> list[str]:
+    return [".SH SYNOPSIS", " ".join(words)]
+
+
+def build(tree: Group) -> dict[str, str]:
+    """Every generated file of the repository.
+
+    Parameters
+    ----------
+    tree : Group
+        The command line.
+
+    Returns
+    -------
+    dict of str to str
+        Path relative to the repository -> content.
+    """
+    command, option = r"\fICOMMAND\fR", r"[\fIOPTION\fR]..."
+    pages = {
+        "hpcalc.1": man_page(
+            "hpcalc",
+            1,
+            {
+                "synopsis": _synopsis(r"\fBhpcalc\fR", command, option),
+                "commands": list(_commands(tree)),
+                "options": list(_options(tree)),
+            },
+        ),
+        "hpcalc-theory.7": man_page("hpcalc-theory", 7, {}),
+        "hpcalc-spec.5": man_page("hpcalc-spec", 5, {}),
+    }
+    for name, body in _walk(tree):
+        pages[f"hpcalc-{name}.1"] = man_page(
+            f"hpcalc-{name}",
+            1,
+            {
+                "synopsis": _synopsis(rf"\fBhpcalc {escape(name)}\fR", option),
+                "options": list(_options(body)),
+                "example": _example(body),
+            },
+        )
+    files = {f"man/{name}": text for name, text in pages.items()}
+    for name, shell in SCRIPTS.items():
+        files[f"completions/{name}"] = shell(tree, {}, "hpcalc", "_HPCALC_COMPLETE").source()
+    return files
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``python -m hpcalc.reference --write`` or ``--check``; exit code 1 where something is out of date."""
+    parser = argparse.ArgumentParser(prog="python -m hpcalc.reference", description=(__doc__ or "").splitlines()[0])
+    task = parser.add_mutually_exclusive_group(required=True)
+    task.add_argument("--write", action="store_true", help="write man/ and completions/")
+    task.add_argument("--check", action="store_true", help="say which of their files are out of date")
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the repository")
+    arguments = parser.parse_args(argv)
+
+    from hpcalc.cli.main import cli
+
+    files = build(cli)
+    present = {
+        path.relative_to(arguments.root).as_posix()
+        for folder in ("man", "completions")
+        for path in (arguments.root / folder).glob("*")
+    }
+    stale = sorted(present - files.keys())
+    for name, text in files.items():
+        path = arguments.root / name
+        data = text.encode("ascii")
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        stale.append(name)
+        if arguments.write:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+    if arguments.write:
+        for name in present - files.keys():
+            (arguments.root / name).unlink()
+        return 0
+    for name in stale:
+        sys.stderr.write(f"{name}: out of date; run python -m hpcalc.reference --write\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
