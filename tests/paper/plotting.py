@@ -24,10 +24,10 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def apply() -> None:
     """Set matplotlib up: no display, text as text in the SVG, the same bytes on every run."""
-    import matplotlib
+    import matplotlib as mpl
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update(
+    mpl.use("Agg")
+    mpl.rcParams.update(
         {
             "axes.grid": True,
             "axes.labelsize": 11,

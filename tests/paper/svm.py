@@ -152,3 +152,122 @@ def private_winners(
                 winners[world, index, search] = candidates[best]
                 scores[world, index, search] = score[best]
     return winners, scores
+
+
+def best_guess_limit(epsilon: float, delta: float) -> float:
+    """Largest accuracy of any guess between two equally likely inputs that an (ε, δ)-DP output allows."""
+    return 0.5 + 0.5 * (np.expm1(epsilon) + 2.0 * delta) / (np.exp(epsilon) + 1.0)
+
+
+def search_limit(noise_multiplier: float, mean_runs: float = MEAN_RUNS) -> float:
+    """What hpcalc's bound for the whole search leaves to anyone who guesses whether all eight outliers were in."""
+    import hpcalc
+
+    base = hpcalc.Gaussian(noise_multiplier / OUTLIERS)
+    law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=mean_runs)
+    limits = [1.0]
+    for delta in (0.001, 0.01, 0.03, 0.1, 0.2, 0.4):
+        epsilon = hpcalc.bound(base, law, delta=delta).document()["epsilon"]
+        if epsilon is not None:
+            limits.append(float(best_guess_limit(epsilon, delta)))
+    return min(limits)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One noise multiplier: what an observer of the winning α achieves, what anyone could, and what it costs."""
+
+    noise_multiplier: float
+    guess: Guess
+    limit: float
+    accuracy: float
+    """Mean held-out accuracy of the released classifier."""
+
+
+@dataclass(frozen=True)
+class Figure1:
+    """Everything Figure 1 shows."""
+
+    curves: Curves
+    plain: Guess
+    private: list[Leak]
+    plain_accuracy: float
+
+    @property
+    def median_alpha(self) -> tuple[float, float]:
+        """Median of the winning α without and with the outliers."""
+        without, present = (float(np.median(ALPHAS[self.curves.best[world]])) for world in (0, 1))
+        return without, present
+
+
+def figure_1(
+    data_sets: int = 60, searches: int = 40, noise_multipliers: tuple[float, ...] = NOISE_MULTIPLIERS
+) -> Figure1:
+    """Train, tune, guess; then the same with private searches."""
+    import hpcalc
+
+    trained = curves(data_sets)
+    law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=MEAN_RUNS)
+    private = []
+    for noise_multiplier in noise_multipliers:
+        winners, scores = private_winners(trained, noise_multiplier, law, searches)
+        private.append(Leak(noise_multiplier, guess(winners), search_limit(noise_multiplier), float(scores.mean())))
+    plain_accuracy = float(np.max(trained.accuracy, axis=2).mean())
+    return Figure1(trained, guess(trained.best), private, plain_accuracy)
+
+
+def draw_1(data: Figure1, folder: Any) -> list[Any]:
+    """Tuning curves, winning values and the membership signal."""
+    import matplotlib.pyplot as plt
+    import plotting
+
+    fig, (left, middle, right) = plt.subplots(1, 3, figsize=(13.5, 4.3), width_ratios=[1.2, 1.0, 1.1])
+    worlds = (("without outliers", "#0072b2", "-", "o", ""), ("with eight outliers", "#d55e00", "--", "s", "//"))
+    for world, (label, color, dashes, marker, _) in enumerate(worlds):
+        mean, spread = data.curves.accuracy[world].mean(axis=0), data.curves.accuracy[world].std(axis=0, ddof=1)
+        left.plot(ALPHAS, mean, color=color, linestyle=dashes, marker=marker, markevery=2, label=label)
+        left.fill_between(ALPHAS, mean - spread, mean + spread, color=color, alpha=0.18, linewidth=0)
+    left.set_xscale("log")
+    left.set_xlabel("weight α of the hinge loss")
+    left.set_ylabel("held-out accuracy (mean ± sd over data sets)")
+    left.set_title("Tuning curves")
+    left.legend(loc="lower right")
+
+    edges = np.arange(len(ALPHAS) + 1) - 0.5
+    for world, (label, color, dashes, _, hatch) in enumerate(worlds):
+        counts = np.bincount(data.curves.best[world], minlength=len(ALPHAS))
+        middle.stairs(counts, edges, color=color, linestyle=dashes, fill=False, hatch=hatch, linewidth=1.6, label=label)
+    ticks = np.arange(0, len(ALPHAS), 4)
+    middle.set_xticks(ticks, [f"{ALPHAS[i]:g}" for i in ticks])
+    middle.set_xlabel("best α")
+    middle.set_ylabel("data sets")
+    middle.set_title("The winning α gives the outliers away")
+    middle.legend(loc="upper left")
+
+    positions = np.arange(len(data.private) + 1)
+    guesses = [data.plain, *(leak.guess for leak in data.private)]
+    right.errorbar(
+        positions,
+        [g.accuracy for g in guesses],
+        yerr=[g.half_width for g in guesses],
+        fmt="ko",
+        capsize=3,
+        label="guess from the winning α (95 % interval)",
+    )
+    right.plot(
+        positions[1:],
+        [leak.limit for leak in data.private],
+        color="0.35",
+        linestyle="--",
+        marker="v",
+        label="limit by hpcalc's bound, any attack",
+    )
+    right.axhline(0.5, color="0.6", linewidth=1.0, linestyle=":")
+    right.annotate("a coin", (positions[-1], 0.5), ha="right", va="top", xytext=(0, -4), textcoords="offset points")
+    right.set_xticks(positions, ["no noise", *(f"σ = {leak.noise_multiplier:g}" for leak in data.private)])
+    right.set_ylim(0.4, 1.12)
+    right.set_xlabel("noise multiplier of one run (one record)")
+    right.set_ylabel("accuracy of the guess")
+    right.set_title("Were the eight outliers in?")
+    right.legend(loc="upper right")
+    return plotting.save(fig, folder, "figure-1")
