@@ -1,7 +1,7 @@
 """Completion scripts for bash, zsh and fish, in the protocol of Click's own.
 
-Click's scripts print an error when the program is absent, need bash 4.4, and lose the option when a value is typed as
-``--option=value``; these do not. They are printed by ``_HPCALC_COMPLETE=bash_source hpcalc`` (zsh, fish alike) and
+Click's scripts print an error when the program is absent, need bash 4.4, answer only every other TAB when zsh loads
+them from its fpath, and lose the option when a value is typed as ``--option=value``; these do not. They are printed by ``_HPCALC_COMPLETE=bash_source hpcalc`` (zsh, fish alike) and
 stand, byte for byte the same, in ``completions/``. Only a TAB loads this module.
 """
 
@@ -58,7 +58,7 @@ _ZSH = """\
 #compdef %(prog_name)s
 # Completion of %(prog_name)s for zsh.
 
-%(complete_func)s() {
+_%(prog_name)s() {
     local program=${words[1]/#\\~/$HOME} kind value help
     local -a response plain described
     whence -p -- $program >/dev/null 2>&1 || return 1
@@ -66,7 +66,7 @@ _ZSH = """\
     response=("${(@f)$(COMP_WORDS="${(F)words[1,CURRENT]}" COMP_CWORD=$((CURRENT - 1)) \\
         %(complete_var)s=zsh_complete $program 2>/dev/null)}")
     # after --option= only the value is completed
-    compset -P '--[^=]#=' || compset -P '--*='
+    compset -P '--*='
 
     for kind value help in $response; do
         case $kind in
@@ -85,10 +85,11 @@ _ZSH = """\
     return 0
 }
 
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-    %(complete_func)s "$@"
+if [[ $funcstack[1] == _%(prog_name)s ]]; then
+    # autoloaded: this file was the body of the function, which from now on is the one above
+    _%(prog_name)s "$@"
 else
-    compdef %(complete_func)s %(prog_name)s
+    compdef _%(prog_name)s %(prog_name)s
 fi
 """
 

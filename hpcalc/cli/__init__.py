@@ -1,0 +1,35 @@
+"""The command line. This module stays tiny: ``main`` must be able to catch Ctrl-C while the rest still loads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+# One thread answers every question here, and starting a BLAS thread pool costs more than most answers.
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; nothing escapes as a traceback.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        A member of :class:`hpcalc.errors.ExitCode`, 141 for a closed pipe, or 70 for a bug in hpcalc itself.
+    """
+    try:
+        for name in _THREADS:
+            os.environ.setdefault(name, "1")
+        from hpcalc.cli.main import run
+
+        return run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return 130

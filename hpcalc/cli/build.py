@@ -1,0 +1,177 @@
+"""From options to the objects of the numeric core: one run's guarantee, the law of K, pilot scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hpcalc.cli.options import BASE, RUNS
+from hpcalc.cli.settings import CommandLineError, Settings
+
+if TYPE_CHECKING:
+    from hpcalc.base import Base
+    from hpcalc.runs import RunCount
+
+__all__ = ["accounting", "base_from", "laws_from", "runs_from", "scores_from", "sgd_shape"]
+
+_TRAINING = ("noise_multiplier", "examples", "batch_size", "epochs")
+
+
+def base_from(settings: Settings, *, optional: bool = False) -> Base | None:
+    """The guarantee of one run: everything that was given, composed.
+
+    Parameters
+    ----------
+    settings : Settings
+        Options of one question.
+    optional : bool
+        Return None instead of refusing when nothing was given (a plan that solves for the base itself).
+
+    Raises
+    ------
+    HpcalcError
+        If nothing was given, or a value is outside its range.
+    """
+    from hpcalc import base
+
+    parts: list[Base] = [
+        *map(base.PureDP, settings["pure"] or ()),
+        *map(base.ZCDP, settings["zcdp"] or ()),
+        *(base.ApproxDP(epsilon, delta) for epsilon, delta in settings["approx_dp"] or ()),
+        *map(base.Gaussian, settings["gaussian"] or ()),
+        *map(base.Laplace, settings["laplace"] or ()),
+    ]
+    for text in settings["rdp"] or ():
+        from hpcalc.datafiles import parse_rdp_text
+
+        parts.append(base.RDPCurve(parse_rdp_text(text)))
+    for path in settings["rdp_file"] or ():
+        from hpcalc.datafiles import read_rdp
+
+        parts.append(base.RDPCurve(read_rdp(path)))
+    for path in settings["profile_file"] or ():
+        from hpcalc.datafiles import read_profile
+
+        parts.append(base.ProfileCurve(read_profile(path)))
+    parts.extend(_trainings(settings))
+    if not parts:
+        if settings.given("compose") and not optional:
+            settings.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
+        if optional:
+            return None
+        choices = ", ".join(f"--{name}" for name in BASE if name not in ("compose", *_words(_TRAINING), "accumulation"))
+        raise CommandLineError(f"no guarantee for one run: give one of {choices},\nor --noise-multiplier with --examples, "
+                               f"--batch-size and --epochs.")  # fmt: skip
+    whole = base.compose(*parts)
+    return base.repeat(whole, settings["compose"]) if settings["compose"] is not None else whole
+
+
+def _words(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key.replace("_", "-") for key in keys)
+
+
+def _trainings(settings: Settings) -> list[Base]:
+    """DP-SGD, in the accountant's words or in those of a training script."""
+    bases: list[Base] = []
+    shape = sgd_shape(settings, needs_noise=True)
+    if settings["dpsgd"] or shape:
+        from hpcalc.dpsgd import DPSGD
+
+        bases.extend(DPSGD(rate, sigma, steps) for rate, sigma, steps in settings["dpsgd"] or ())
+        if shape is not None:
+            rate, steps = shape
+            bases.append(DPSGD(rate, settings["noise_multiplier"], steps))
+    return bases
+
+
+def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | None:
+    """Sampling rate and number of steps of a training script, None if none was described.
+
+    Steps are the ceiling of the exact quotient: 3 epochs of 60000 examples in batches of 100 are 1800 steps, where
+    floating point says 1799 or 1801.
+    """
+    asked = [key for key in (*_TRAINING, "accumulation") if settings[key] is not None]
+    if not asked:
+        return None
+    needed = _TRAINING if needs_noise else _TRAINING[1:]
+    for key in needed:
+        if settings[key] is None:
+            others = ", ".join(f"--{name}" for name in _words(needed))
+            raise CommandLineError(f"--{key.replace('_', '-')} is missing: DP-SGD needs {others} together")
+    from fractions import Fraction
+
+    examples, batch = settings["examples"], settings["batch_size"] * (settings["accumulation"] or 1)
+    if batch > examples:
+        settings.refuse("batch_size", f"the batch ({batch}, accumulation included) is larger than the data set ({examples})")
+    epochs = settings["epochs"]
+    if not 0 < epochs <= 1e12:
+        settings.refuse("epochs", "give a number above 0")
+    steps = Fraction(repr(epochs)) * examples / batch  # repr: 0.1 epochs means a tenth, not the double beside it
+    return float(Fraction(batch, examples)), -(-steps.numerator // steps.denominator)
+
+
+def runs_from(settings: Settings, *, optional: bool = False) -> RunCount | None:
+    """The law of K.
+
+    Raises
+    ------
+    HpcalcError
+        If no law was named (the choices are listed), or a parameter is missing, superfluous or outside its range.
+    """
+    from hpcalc.runs import make_law
+
+    parameters: dict[str, Any] = {}
+    for name in RUNS:
+        key = name.replace("-", "_")
+        value = settings[key]
+        if key != "dist" and value is not None and value is not False:
+            parameters[key] = value
+    dist = settings["dist"]
+    if dist is None:
+        # a cutoff or a mean alone says something about laws that the command chooses itself
+        loose = {"mean", "max_runs", "at_least_one"} if optional else set()
+        for key in parameters:
+            if key not in loose:
+                settings.refuse(key, "belongs to a law of K: name it with --dist")
+        if optional:
+            return None
+        from hpcalc.cli.options import DISTS
+
+        raise CommandLineError(f"--dist is missing: choose the law of K: {', '.join(DISTS)}")
+    if "pmf" in parameters:
+        from hpcalc.datafiles import read_pmf
+
+        parameters["pmf"] = read_pmf(parameters["pmf"])
+    return make_law(dist, **parameters)
+
+
+def laws_from(settings: Settings) -> list[RunCount] | None:
+    """The laws that ``--law`` names; None if none, so that the command takes its own."""
+    texts = settings["law"]
+    if not texts:
+        return None
+    from hpcalc.runs import make_law, parse_law
+
+    return [make_law(**parse_law(text)) for text in texts]
+
+
+def scores_from(settings: Settings) -> Any:
+    """Pilot scores, if a file of them was given."""
+    path = settings["scores"]
+    if path is None:
+        for key in ("column", "minimize"):
+            if settings.given(key) and settings[key]:
+                settings.refuse(key, "speaks about scores: give --scores FILE too")
+        return None
+    from hpcalc.datafiles import read_scores
+
+    return read_scores(path, settings["column"])
+
+
+def accounting(settings: Settings) -> dict[str, Any]:
+    """Keyword arguments that every privacy question shares."""
+    return {
+        "delta": settings["delta"],
+        "method": settings["method"],
+        "conversion": settings["conversion"],
+        "orders": settings["orders"],
+    }

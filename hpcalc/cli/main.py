@@ -1,0 +1,129 @@
+"""The ``hpcalc`` group and the one place where every failure becomes a line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hpcalc import __version__
+from hpcalc.cli.command import Group
+from hpcalc.cli.options import Option
+from hpcalc.cli.streams import complain, discard_stdout, write_stdout
+from hpcalc.errors import ExitCode, HpcalcError
+
+__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
+
+CLOSED_PIPE = 141  # 128 + SIGPIPE, as the shell reports tools that die of it
+INTERNAL_ERROR = 70  # EX_SOFTWARE: a bug, never to be taken for the gate's 1 or for the user's mistake
+
+_SUMMARIES = {
+    "bound": "Privacy cost of a whole hyperparameter search, beside one run's.",
+    "convert": "From one kind of guarantee to another.",
+    "utility": "What a random number of runs is worth, and how long it takes.",
+    "compare": "Laws of the number of runs side by side.",
+    "plan": "Solve for the law, or the noise, that meets a privacy target.",
+    "draw": "Draw the number of runs for one search.",
+}
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write_stdout(f"hpcalc {__version__}\n")
+        ctx.exit()
+
+
+cli = Group(
+    _SUMMARIES,
+    params=[
+        Option(
+            "--version",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            group="Help",
+            in_spec=False,
+            help="Show the version and exit.",
+        )
+    ],
+    help="Differential-privacy cost of running a randomized algorithm a random number of times and releasing only the "
+    "best run, after Papernot and Steinke (ICLR 2022), with refined bounds and lower bounds beside them.",
+    epilog="Exit codes: 0 done, 1 over --max-epsilon, 2 wrong input, 3 no finite bound or target out of reach, "
+    "4 a file or stream failed. 'hpcalc COMMAND --help' tells the rest.",
+)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parse, answer, and turn whatever happens into an exit code."""
+    try:
+        instruction = os.environ.get("_HPCALC_COMPLETE")
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            return int(shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", instruction))
+        with cli.make_context("hpcalc", list(argv)) as ctx:
+            code = cli.invoke(ctx)
+        return int(code or 0)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        discard_stdout()
+        return CLOSED_PIPE
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
+        if os.environ.get("HPCALC_DEBUG"):
+            raise
+        message, code = _told(error)
+        complain(message)
+        return code
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """What to print about an error, and its exit code."""
+    if isinstance(error, HpcalcError):
+        return f"hpcalc: {error}", error.exit_code
+    if isinstance(error, click.UsageError):
+        return _usage(error), ExitCode.WRONG_INPUT
+    if isinstance(error, click.ClickException):
+        return f"hpcalc: {_one_line(error.format_message())}", ExitCode.WRONG_INPUT
+    if isinstance(error, OSError):
+        discard_stdout()
+        place = f"{error.filename}: " if error.filename else ""
+        return f"hpcalc: {place}{error.strerror or error}", ExitCode.FILE_ERROR
+    if isinstance(error, MemoryError):
+        return "hpcalc: out of memory: the question is too large for this machine", INTERNAL_ERROR
+    kind = type(error).__name__
+    return f"hpcalc: internal error: {kind}: {_one_line(str(error))}\nPlease report it; HPCALC_DEBUG=1 shows where.", INTERNAL_ERROR
+
+
+def _usage(error: click.UsageError) -> str:
+    """A usage error in two lines: what is wrong, and where help is."""
+    command = error.ctx.command if error.ctx is not None else cli
+    if isinstance(error, click.NoSuchOption):
+        text = f"no option {_one_line(error.option_name)}"
+        if error.possibilities:
+            text += f": did you mean {' or '.join(error.possibilities)}?"
+    elif isinstance(error, click.BadOptionUsage):
+        text = _one_line(error.format_message())
+        for param in command.params:
+            if isinstance(param, Option) and error.option_name in param.opts and not param.is_flag:
+                count = "a value" if param.nargs == 1 else f"{param.nargs} values"
+                text = f"{error.option_name}: needs {count}: {param.metavar}"
+    elif type(error) is click.UsageError and error.ctx is not None and error.ctx.args:
+        text = _one_line(error.format_message())
+    else:
+        text = _one_line(error.format_message())
+    path = error.ctx.command_path if error.ctx is not None else "hpcalc"
+    return f"hpcalc: {text}\nTry '{path} --help'."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()) if text.isprintable() else ascii(text)[1:-1]
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

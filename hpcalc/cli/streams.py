@@ -1,0 +1,140 @@
+"""Reading and writing with the manners of a Unix tool: whole files, honest errors, quiet pipes."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from hpcalc.errors import DataFileError
+
+__all__ = ["complain", "discard_stdout", "read_stdin", "stdout_encoding", "terminal_width", "wants_colour", "write_file",
+           "write_stdout"]  # fmt: skip
+
+
+def complain(text: str) -> None:
+    """Write lines to stderr; a stderr that cannot be written is not worth an error of its own."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text.rstrip("\n") + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _to_devnull(2)
+
+
+def _to_devnull(descriptor: int) -> None:
+    # The interpreter flushes its streams once more on exit and would turn a second failure into exit code 120.
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
+    except OSError:
+        pass
+
+
+def discard_stdout() -> None:
+    """Give up on a stdout that failed, so that nothing is flushed into it on exit."""
+    _to_devnull(1)
+
+
+def stdout_encoding() -> str:
+    """Encoding of stdout, ASCII where there is none."""
+    return getattr(sys.stdout, "encoding", None) or "ascii"
+
+
+def wants_colour() -> bool:
+    """Whether escape codes may be written: NO_COLOR, then FORCE_COLOR, then a terminal that is not dumb."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR", "")
+    if forced:
+        return forced.lower() not in ("0", "false", "no")
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+
+def terminal_width() -> int | None:
+    """Columns to lay a table out for; None where nobody said (a pipe or a file), so that lines need not break."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def write_stdout(text: str) -> None:
+    """Write to stdout and flush; a closed pipe stays a :class:`BrokenPipeError`, anything else is exit code 4."""
+    if sys.stdout is None:
+        raise DataFileError("standard output is closed")
+    encoding = stdout_encoding()
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_stdout()
+        raise DataFileError(f"standard output: {error.strerror or error}") from error
+
+
+def read_stdin() -> bytes:
+    """All of stdin."""
+    if sys.stdin is None:
+        raise DataFileError("standard input is closed")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise DataFileError(f"standard input: {error.strerror or error}") from error
+
+
+def write_file(path: str, text: str | bytes) -> None:
+    """Write a file whole or not at all: a temporary file beside it, then a rename.
+
+    The file keeps its permissions, a symbolic link stays one (its target is replaced), and something that is not a
+    regular file (``/dev/stdout``, a named pipe) is written to as it is.
+
+    Raises
+    ------
+    DataFileError
+        If the file cannot be written; whatever stood there is untouched.
+    """
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+    try:
+        target = os.path.realpath(path)
+        try:
+            mode = os.stat(target).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(target, "wb") as stream:
+                stream.write(data)
+            return
+        if mode is not None and not os.access(target, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        _replace(target, data, mode)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataFileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _replace(target: str, data: bytes, mode: int | None) -> None:
+    import tempfile
+
+    descriptor, temporary = tempfile.mkstemp(prefix=".hpcalc-", dir=os.path.dirname(target) or ".")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is None:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
