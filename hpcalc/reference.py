@@ -66,8 +66,8 @@ def escape(text: str) -> str:
 def _inline(text: str) -> str:
     """Escape a line of prose; ```code``` becomes bold."""
     parts = re.split(r"`([^`]+)`", text)
-    marked = "".join(rf"\fB{escape(part)}\fR" if index % 2 else escape(part) for index, part in enumerate(parts))
-    return rf"\&{marked}" if marked.startswith(".") else marked
+    # \% keeps the word that follows in one piece; escape() protects the line's beginning
+    return "".join(rf"\fB\%{escape(part)}\fR" if index % 2 else escape(part) for index, part in enumerate(parts))
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -200,7 +200,7 @@ def man_page(name: str, section: int, generated: Mapping[str, Sequence[str]]) ->
     lines = [
         rf".\" Written by python -m hpcalc.reference; the prose is hpcalc/manual/{name}.{section}.txt.",
         f'.TH {escape(name.upper())} {section} {hpcalc.__date__} "hpcalc {hpcalc.__version__}" "hpcalc manual"',
-        # no hyphenation, no stretched blanks: option names and formulas are copied from here
+        # neither hyphenated nor stretched: option names and formulas are read, and copied, as they are
         ".nh",
         ".ad l",
         ".SH NAME",

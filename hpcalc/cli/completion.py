@@ -1,8 +1,9 @@
 """Completion scripts for bash, zsh and fish, in the protocol of Click's own.
 
 Click's scripts print an error when the program is absent, need bash 4.4, answer only every other TAB when zsh loads
-them from its fpath, and lose the option when a value is typed as ``--option=value``; these do not. They are printed by ``_HPCALC_COMPLETE=bash_source hpcalc`` (zsh, fish alike) and
-stand, byte for byte the same, in ``completions/``. Only a TAB loads this module.
+them from its fpath, and lose the option when a value is typed as ``--option=value``; these do not. They are printed by
+``_HPCALC_COMPLETE=bash_source hpcalc`` (zsh, fish alike) and stand, byte for byte the same, in ``completions/``. Only a
+TAB loads this module.
 """
 
 from __future__ import annotations

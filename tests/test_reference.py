@@ -1,0 +1,250 @@
+"""Man pages: current, complete, clean, legible, and found by man once the wheel is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import zipfile
+from pathlib import Path
+
+import click
+import pytest
+from shells import ROOT, option_names, program
+
+from hpcalc import __date__, __version__, reference
+from hpcalc.cli.main import cli
+
+COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
+PAGES = sorted(path.name for path in (ROOT / "man").iterdir())
+
+
+def _run(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    # a locale of its own, and no MANROFFOPT, MANWIDTH or MANPATH of the caller's
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAN", "LC_", "LANG"))}
+    return subprocess.run(
+        [program(argv[0]), *argv[1:]],
+        env={**clean, "LC_ALL": "C.UTF-8", **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _shown(page: Path) -> str:
+    """A page as a terminal shows it, without bold and underline."""
+    done = _run("mandoc", "-T", "ascii", "-O", "width=100", str(page))
+    assert done.returncode == 0, done.stderr
+    return re.sub(".\b", "", done.stdout)
+
+
+def _command(name: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return command
+
+
+def _pages() -> list[str]:
+    return ["hpcalc.1", *(f"hpcalc-{name}.1" for name in COMMANDS), "hpcalc-theory.7", "hpcalc-spec.5"]
+
+
+def test_there_is_a_page_for_everything() -> None:
+    assert sorted(_pages()) == PAGES
+
+
+def test_committed_files_are_current(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reference.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_regenerating_changes_no_byte(tmp_path: Path) -> None:
+    assert reference.main(["--write", "--root", str(tmp_path)]) == 0
+    written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    committed = {
+        path.relative_to(ROOT): path.read_bytes() for name in ("man", "completions") for path in (ROOT / name).iterdir()
+    }
+    assert written == committed
+
+
+def test_check_names_what_is_out_of_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference.main(["--write", "--root", str(tmp_path)])
+    assert reference.main(["--check", "--root", str(tmp_path)]) == 0
+    (tmp_path / "man" / "hpcalc.1").write_text("old")
+    (tmp_path / "man" / "hpcalc-gone.1").write_text("gone")
+    (tmp_path / "completions" / "_hpcalc").unlink()
+    assert reference.main(["--check", "--root", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert [line.split(":")[0] for line in told.splitlines()] == [
+        "man/hpcalc-gone.1",
+        "man/hpcalc.1",
+        "completions/_hpcalc",
+    ]
+    reference.main(["--write", "--root", str(tmp_path)])
+    assert reference.main(["--check", "--root", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_every_option_of_help_is_in_the_page(name: str | None) -> None:
+    command = cli if name is None else _command(name)
+    with click.Context(command, info_name="hpcalc") as context:
+        expected = option_names(command.get_help(context))
+    assert "--help" in expected
+    shown = _shown(ROOT / "man" / (f"hpcalc-{name}.1" if name else "hpcalc.1"))
+    documented = re.findall(r"^ +(--[a-z0-9-]+)", shown.split("\nOPTIONS")[1].split("\nENVIRONMENT")[0], re.MULTILINE)
+    assert sorted(documented) == expected
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_texts_and_defaults_are_in_the_page(name: str) -> None:
+    shown = " ".join(_shown(ROOT / "man" / f"hpcalc-{name}.1").split())
+    for option in _command(name).params:
+        assert isinstance(option, click.Option)
+        if not option.hidden:
+            assert " ".join((option.help or "").split()) in shown
+    assert "The default is 1e-6." in shown or name in ("draw", "utility")
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_pages_are_clean(page: str) -> None:
+    path = ROOT / "man" / page
+    lint = _run("mandoc", "-T", "lint", "-W", "warning", str(path))
+    assert (lint.returncode, lint.stdout + lint.stderr) == (0, "")
+    name = page.rsplit(".", 1)[0]
+    assert _run("lexgrog", str(path)).stdout.startswith(f'{path}: "{name} - ')
+    for encoding in ("UTF-8", "ascii"):
+        shown = _run("man", "--warnings", "-E", encoding, "-l", str(path), MANWIDTH="80")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert __version__ in shown.stdout
+        assert __date__ in shown.stdout
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_pages_are_ascii_without_trailing_blanks(page: str) -> None:
+    text = (ROOT / "man" / page).read_text(encoding="ascii")
+    assert not re.search(r"[ \t]$", text, re.MULTILINE)
+    assert "\t" not in text
+
+
+HOSTILE = [
+    r"1e-6\n is a number, \fBnot bold\fR, C:\new\table",
+    ".SH not a heading",
+    "'br not a request",
+    "...and so on",
+    r"\" not a comment",
+    "\"quoted\" `ticked` 'single' ^ ~ -- - --long-option",
+    r"\(aq \[u0041] \*(Aq \n(.s",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("formatter", ["mandoc", "man"])
+def test_text_is_shown_as_it_is_written(text: str, formatter: str, tmp_path: Path) -> None:
+    page = tmp_path / "demo.1"
+    lines = ['.TH DEMO 1 2020-01-01 "demo" "demo"', ".SH NAME", r"demo \- demo", ".SH TEXT", reference.escape(text)]
+    page.write_text("\n".join(lines) + "\n")
+    if formatter == "mandoc":
+        shown = _shown(page)
+    else:
+        done = _run("man", "--warnings", "-E", "ascii", "-l", str(page), MANWIDTH="100")
+        assert done.stderr == ""
+        shown = re.sub(".\b", "", done.stdout)
+    assert " ".join(text.split()) in " ".join(shown.split())
+
+
+def test_what_an_ascii_terminal_cannot_show_is_refused() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        reference.escape("\u03b5")
+
+
+def test_prose_markup() -> None:
+    source = (
+        "= ONE-TWO\nplain `--bold`\n.dot\n\n; term\n  body\n\n* item\n  more\n\n"
+        "    code \\\n\n    .more\n\nlast\n@options\n"
+    )
+    assert list(reference._prose(source, {"options": [".SH OPTIONS"]})) == [
+        r".SH ONE\-TWO",
+        r"plain \fB\%\-\-bold\fR",
+        r"\&.dot",
+        ".TP",
+        r"\fBterm\fR",
+        "body",
+        r".IP \(bu 2",
+        "item",
+        "more",
+        ".PP",
+        ".RS 4",
+        ".EX",
+        r"code \e",
+        "",
+        r"\&.more",
+        ".EE",
+        ".RE",
+        ".PP",
+        "last",
+        ".SH OPTIONS",
+    ]
+
+
+def _examples() -> list[tuple[str, str]]:
+    """Command lines that stand verbatim in the pages."""
+    found = []
+    for page in _pages():
+        text = (ROOT / "man" / page).read_text()
+        for block in re.findall(r"^\.EX\n(.*?)^\.EE$", text, re.DOTALL | re.MULTILINE):
+            plain = block.replace(r"\-", "-").replace(r"\(aq", "'").replace("\\e\n", " ").replace(r"\&", "")
+            found += [(page, line) for line in plain.splitlines() if line.startswith("hpcalc ")]
+    return found
+
+
+def test_every_command_has_examples() -> None:
+    pages = [page for page, _ in _examples()]
+    assert all(f"hpcalc-{name}.1" in pages for name in COMMANDS)
+
+
+@pytest.mark.parametrize(("page", "line"), _examples())
+def test_examples_parse(page: str, line: str) -> None:
+    name, *arguments = shlex.split(line)[1:]
+    _command(name).make_context(name, arguments)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data files of the wheel, where an installation puts them below its prefix."""
+    from hatchling.build import build_wheel
+
+    folder = tmp_path_factory.mktemp("wheel")
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        wheel = build_wheel(str(folder))
+    finally:
+        os.chdir(before)
+    with zipfile.ZipFile(folder / wheel) as archive:
+        archive.extractall(folder)
+    return folder / f"hpcalc-{__version__}.data" / "data"
+
+
+def test_wheel_holds_every_page_and_script(installed: Path) -> None:
+    placed = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
+    assert placed == {
+        *(f"share/man/man{name[-1]}/{name}" for name in PAGES),
+        "share/bash-completion/completions/hpcalc",
+        "share/zsh/site-functions/_hpcalc",
+        "share/fish/vendor_completions.d/hpcalc.fish",
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_man_hpcalc_command_works(installed: Path, command: str) -> None:
+    done = _run("man", "-M", str(installed / "share" / "man"), "hpcalc", command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.sub(".\b", "", done.stdout).startswith(f"HPCALC-{command.upper()}(1)")
+
+
+def test_man_finds_the_other_sections(installed: Path) -> None:
+    for section, name in (("7", "hpcalc-theory"), ("5", "hpcalc-spec"), ("1", "hpcalc")):
+        done = _run("man", "-M", str(installed / "share" / "man"), section, name)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"{name.upper()}({section})" in done.stdout
