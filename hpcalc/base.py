@@ -187,9 +187,9 @@ class Base(ABC):
         return bool(self.log_profile(np.array([1e12]))[0] > -1e-12)
 
     @property
-    def loss_scale(self) -> float:
-        """A typical privacy loss (nats), used only to choose grids; never part of a bound."""
-        return float(np.sqrt(max(2.0 * float(self.core.rdp(np.array([2.0]))[0]), 1e-300)))
+    def kinks(self) -> Array:
+        """Normal scores of ranks where the region has a corner (grids put a node there)."""
+        return np.empty(0)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -211,58 +211,81 @@ def _search_orders() -> Array:
     return 1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06))
 
 
-def _log_moment(order: Array, log_v: Array, log_qv: Array, log_u: Array, log_q: Array) -> Array:
-    """``log(v^a u^(1-a) + (1-v)^a (1-u)^(1-a))`` for order a."""
-    h = order - 1.0
-    return np.logaddexp(order * log_v - h * log_u, order * log_qv - h * log_q)
+def _log_moment(order: Array, side: Array, log_v: Array, log_qv: Array, point: Rank) -> tuple[Array, Array]:
+    """``log E[(dP/dR)^(order-1)]`` of two-outcome laws P, R, and the first outcome's share of it.
 
-
-def _log_moment_near_one(order: Array, log_v: Array, log_qv: Array, log_u: Array, log_q: Array) -> Array:
-    """The same where it is close to 0: the two terms are kept apart from 1 to spare cancellation."""
-    h = order - 1.0
-    with np.errstate(over="ignore"):
-        gain, loss = np.expm1(h * (log_v - log_u)), np.expm1(h * (log_qv - log_q))
-    return np.log1p(np.exp(log_v) * gain + np.exp(log_qv) * loss)
-
-
-def _fixed_point(order: Array, budget: Array, rank: Rank, rounds: int) -> tuple[Array, Array]:
-    """Upper bounds on v from one order, by iterating downwards from a bound that drops one outcome.
-
-    ``budget`` is ``(order-1) rdp``. From ``v^a u^(1-a) <= e^budget - (1-v)^a (1-u)^(1-a)`` and the mirrored
-    inequality: putting an upper bound for v on the right gives a smaller upper bound, so every iterate is valid.
+    ``side`` +1: P = Bern(v), R = Bern(u); -1: the other way round.
     """
     h = order - 1.0
-    log_u, log_q = rank
-    log_v = np.minimum((budget + h * log_u) / order, 0.0)
-    log_qv = np.minimum((order * log_q - budget) / h, 0.0)
-    for _ in range(rounds + 1):
-        # keep the tighter of the two ways of writing v
-        tight = np.minimum(log_v, log1mexp(log_qv))
-        tight_q = np.maximum(log_qv, log1mexp(log_v))
-        log_v, log_qv = tight, tight_q
-        rest = logsubexp(np.maximum(budget, order * log_qv - h * log_q), order * log_qv - h * log_q)
-        log_v = np.minimum(log_v, (rest + h * log_u) / order)
-        rest = logsubexp(np.maximum(budget, order * log_u - h * log_v), order * log_u - h * log_v)
-        log_qv = np.maximum(log_qv, (order * log_q - rest) / h)
-    return np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), log_qv
+    a = np.where(side > 0, order, -h)  # power of v
+    first = a * log_v + (1.0 - a) * point.log_u
+    second = a * log_qv + (1.0 - a) * point.log_q
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.logaddexp(first, second)
+        share = np.exp(first - plain)
+        small = np.abs(plain) < 0.05
+        if small.any():  # close to 0 the two outcomes are kept apart from 1 to spare cancellation
+            gain = np.expm1(np.where(small, side * h * (log_v - point.log_u), 0.0))
+            loss = np.expm1(np.where(small, side * h * (log_qv - point.log_q), 0.0))
+            p = np.exp(np.where(side > 0, log_v, point.log_u))
+            q = np.exp(np.where(side > 0, log_qv, point.log_q))
+            plain = np.where(small, np.log1p(p * gain + q * loss), plain)
+    return plain, share
 
 
-def _solve_order(order: Array, budget: Array, rank: Rank) -> Rank:
-    """Largest v allowed at one order per element: bisection on logit v, the upper end returned."""
-    log_u, log_q = rank
-    lo = log_u - log_q
-    top_v, _ = _fixed_point(order, budget, rank, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        hi = np.maximum(top_v - log1mexp(np.minimum(top_v, 0.0)), lo)
-    hi = np.where(np.isposinf(hi) | np.isnan(hi), np.maximum(lo, 0.0) + 750.0 + budget, hi)
-    moment = _log_moment if np.min(budget) > 0.05 else _log_moment_near_one
-    for _ in range(52):
+def _fixed_point(order: Array, budget: Array, side: Array, point: Rank, rounds: int) -> tuple[Array, Array]:
+    """Upper bounds on v from one order, by iterating downwards from a bound that drops one outcome.
+
+    ``budget`` is ``(order-1) rdp``. From ``v^a u^(1-a) <= e^budget - (1-v)^a (1-u)^(1-a)`` or the mirrored inequality:
+    an upper bound for v put on the right gives a smaller upper bound, so every iterate is valid.
+    """
+    h = order - 1.0
+    log_u, log_q = point
+    forward = side > 0
+    log_v = np.where(forward, np.minimum((budget + h * log_u) / order, 0.0), 0.0)
+    log_qv = np.where(forward, -np.inf, np.minimum((order * log_q - budget) / h, 0.0))
+    for _ in range(rounds):
+        log_qv = np.where(forward, log1mexp(log_v), log_qv)
+        log_v = np.where(forward, log_v, log1mexp(log_qv))
+        other = np.where(forward, order * log_qv - h * log_q, order * log_u - h * log_v)
+        rest = logsubexp(np.maximum(budget, other), other)
+        log_v = np.where(forward, np.minimum(log_v, (rest + h * log_u) / order), log_v)
+        log_qv = np.where(forward, log_qv, np.maximum(log_qv, (order * log_q - rest) / h))
+    return np.where(forward, log_v, log1mexp(log_qv)), np.where(forward, log1mexp(log_v), log_qv)
+
+
+def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: Array | None = None) -> Array:
+    """Logit of the largest v that one order allows in one direction, from above (exact to a few ulp).
+
+    Newton from ``start`` first where it is given; whatever that does not certify is bisected.
+    """
+    lo = point.log_u - point.log_q
+    top_v, top_q = _fixed_point(order, budget, side, point, 1)
+    with np.errstate(invalid="ignore"):
+        hi = np.maximum(np.nan_to_num(top_v - top_q, nan=800.0, posinf=800.0 + np.maximum(lo, 0.0)), lo)
+
+    def excess(z: Array) -> tuple[Array, Array, Array]:
+        log_v, log_qv = -softplus(-z), -softplus(z)
+        value, share = _log_moment(order, side, log_v, log_qv, point)
+        power = np.where(side > 0, order, 1.0 - order)
+        return value - budget, power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v)), log_v
+
+    if start is not None:
+        z = np.clip(start, lo, hi)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for _ in range(4):
+                value, slope, _ = excess(z)
+                z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
+            z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
+            certified = (excess(z)[0] >= 0.0) & (np.abs(value) < 1e-10) | (z >= hi)
+        if certified.all():
+            return z
+    for _ in range(54):
         mid = 0.5 * (lo + hi)
-        log_v, log_qv = -softplus(-mid), -softplus(mid)
-        over = ~(np.maximum(moment(order, log_v, log_qv, log_u, log_q), moment(order, log_u, log_q, log_v, log_qv)) <= budget)
+        over = ~(excess(mid)[0] < 0.0)
         hi = np.where(over, mid, hi)
         lo = np.where(over, lo, mid)
-    return Rank(-softplus(-hi), -softplus(hi))
+    return hi if start is None else np.where(certified, z, hi)
 
 
 def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
@@ -273,19 +296,19 @@ def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
     base : Base
         Its ``rdp`` is the curve.
     rank : Rank
-        Probabilities ``u``, shape (n,).
+        Probabilities ``u``, any shape.
     orders : ndarray or None
-        Orders to use; None searches all orders and refines the best one for each ``u``.
+        Orders to use; None searches all orders for the one that allows the least ``v``, for each ``u``.
 
     Returns
     -------
     Rank
-        Upper bounds on ``v``; any subset of orders gives a valid one.
+        Upper bounds on ``v``; any choice of orders gives a valid one.
 
     Notes
     -----
     ``D(Bern(v) || Bern(u)) <= rdp`` and ``D(Bern(u) || Bern(v)) <= rdp`` at every order, because a test is
-    post-processing. An inexpensive bound picks the best order for each ``u``, bisection then solves that order.
+    post-processing. The second is the first mirrored (u to 1-v, v to 1-u): it binds on the other half of the curve.
     """
     shape = rank.log_u.shape
     log_u, log_q = (np.ravel(part).astype(float) for part in rank)
@@ -293,65 +316,146 @@ def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
     out_v, out_q = log_u.copy(), log_q.copy()
     if inside.any():
         point = Rank(log_u[inside], log_q[inside])
-        if orders is None:
-            order = _best_orders(base, point)[None, :]
-        else:
-            finite = orders[np.isfinite(orders)]
-            budget = (finite - 1.0) * base.rdp(finite)
-            finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
-            wide = Rank(point.log_u[:, None], point.log_q[:, None])
-            guess, _ = _fixed_point(finite, budget, wide, 6)
-            keep = min(4, finite.size)
-            order = finite[np.argsort(guess, axis=1, kind="stable")[:, :keep].T] if keep else np.empty((0, 1))
-        best_v, best_q = np.zeros_like(point.log_u), np.full_like(point.log_u, -_INF)
-        for row in order:
-            budget = (row - 1.0) * base.rdp(row)
-            solved = _solve_order(row, budget, point)
-            best_v, best_q = np.minimum(best_v, solved.log_u), np.maximum(best_q, solved.log_q)
-        out_v[inside] = np.maximum(best_v, point.log_u)
-        out_q[inside] = np.minimum(best_q, point.log_q)
+        z = _continuous_region(base, point) if orders is None else _discrete_region(base, point, orders)
+        out_v[inside] = np.maximum(-softplus(-z), point.log_u)
+        out_q[inside] = np.minimum(-softplus(z), point.log_q)
     return Rank(out_v.reshape(shape), out_q.reshape(shape))
 
 
-def _best_orders(base: Base, point: Rank) -> Array:
-    """For each u, nearly the order that allows the least v.
+def _discrete_region(base: Base, point: Rank, orders: Array) -> Array:
+    finite = orders[np.isfinite(orders)]
+    budget = (finite - 1.0) * base.rdp(finite)
+    finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
+    best = np.full(point.log_u.shape, np.inf)
+    wide = Rank(point.log_u[:, None], point.log_q[:, None])
+    for sign in (1.0, -1.0):
+        side = np.array(sign)
+        guess_v, guess_q = _fixed_point(finite, budget, side, wide, 6)
+        guess = np.where(guess_v < -0.7, guess_v, -1.4 - guess_q)
+        for column in np.argsort(guess, axis=1, kind="stable")[:, :3].T:
+            order, spend = finite[column], budget[column]
+            best = np.minimum(best, _solve_order(order, spend, np.full(order.shape, sign), point))
+    return best
 
-    The best order changes slowly with logit u: it is searched on a grid at up to 40 of the points, interpolated, and
-    improved by parabola steps on log(order-1). Any order is valid, so only the tightness depends on this search.
+
+def _continuous_region(base: Base, point: Rank) -> Array:
+    """Logit of the least v over all orders, each found by Newton's method on the order.
+
+    The best order changes slowly with logit u, so it is searched on a grid at up to 60 of the points, interpolated,
+    and improved: at the least v the moment is stationary in the order. Any order is valid, only tightness depends on
+    the search.
     """
     logit = point.log_u - point.log_q
-    few = np.unique(np.linspace(0, logit.size - 1, 40).astype(int))
+    few = np.unique(np.linspace(0, logit.size - 1, 60).astype(int))
     place = np.sort(logit)[few] if logit.size > few.size else logit
     sample = Rank.from_logit(place)
     grid = _search_orders()[::5]
     budget = (grid - 1.0) * base.rdp(grid)
     usable = np.isfinite(budget) & (budget < 1e15)
     grid, budget = grid[usable], budget[usable]
-    index = np.argmin(_score(grid, budget, Rank(sample.log_u[:, None], sample.log_q[:, None]), 4), axis=1)
-    x = _parabola_steps(base, np.log(grid[index] - 1.0), sample, 0.3, 4)
-    if logit.size > few.size:
-        x = _parabola_steps(base, np.interp(logit, place, x), point, 0.05, 1)
-    return np.asarray(1.0 + np.exp(x), dtype=float)
+    wide = Rank(sample.log_u[:, None], sample.log_q[:, None])
+    solved = []
+    for sign in (1.0, -1.0):
+        log_v, log_qv = _fixed_point(grid, budget, np.array(sign), wide, 5)
+        score = np.where(log_v < -0.7, log_v, -1.4 - np.maximum(log_qv, -1e300))
+        index = np.argmin(score, axis=1)
+        start = np.nan_to_num((log_v - log_qv)[np.arange(index.size), index], posinf=700.0)
+        solved.append(_newton_orders(base, np.log(grid[index] - 1.0), sign, sample, start, 12))
+    (x1, forward), (x2, backward) = solved
+    if logit.size <= few.size:
+        return np.minimum(forward, backward)
+    # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
+    signed = np.where(forward <= backward, np.exp(x1), -np.exp(x2))
+    h = np.interp(logit, place, signed)
+    same = np.interp(logit, place, np.sign(signed))
+    seed = np.where(np.abs(same) == 1.0, np.interp(logit, place, np.log(np.abs(signed))), np.log(np.maximum(np.abs(h), 1e-5)))
+    start = np.interp(logit, place, np.minimum(forward, backward))
+    best = np.full(logit.shape, np.inf)
+    best_x, side = seed.copy(), np.ones(logit.shape)
+    for sign in (1.0, -1.0):
+        use = np.flatnonzero(same * sign > -1.0)  # between samples that differ, try both directions
+        if use.size:
+            part = Rank(point.log_u[use], point.log_q[use])
+            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10)
+            better = found_z < best[use]
+            best[use[better]], best_x[use[better]], side[use[better]] = found_z[better], found_x[better], sign
+    return _borrow_orders(base, point, best_x, side, best, np.argsort(logit, kind="stable"))
 
 
-def _score(order: Array, budget: Array, point: Rank, rounds: int) -> Array:
-    """Increasing in v: log v for small v, -log(1 - v) for v near 1."""
-    log_v, log_qv = _fixed_point(order, budget, point, rounds)
-    return np.asarray(np.where(log_v < -0.7, log_v, -1.4 + np.minimum(-log_qv, 1e300)), dtype=float)
+def _borrow_orders(base: Base, point: Rank, x: Array, side: Array, z: Array, sequence: Array) -> Array:
+    """Apply each point's order to its neighbours too: where a search stopped short, they repair it."""
+    for shift in (1, -1, 2, -2):
+        donor = sequence[np.clip(np.arange(sequence.size) + shift, 0, sequence.size - 1)]
+        order = 1.0 + np.exp(x[donor])
+        spend, where = (order - 1.0) * base.rdp(order), Rank(point.log_u[sequence], point.log_q[sequence])
+        at = z[sequence]
+        value, _ = _log_moment(order, side[donor], -softplus(-at), -softplus(at), where)
+        broken = np.flatnonzero(value > spend * (1.0 + 1e-9) + 1e-12)
+        if broken.size:
+            index, give = sequence[broken], donor[broken]
+            part = Rank(point.log_u[index], point.log_q[index])
+            for sign in (1.0, -1.0):
+                mine = side[give] == sign
+                if mine.any():
+                    some = Rank(part.log_u[mine], part.log_q[mine])
+                    new_x, new_z = _newton_orders(base, x[give[mine]], sign, some, z[give[mine]], 10)
+                    z[index[mine]], x[index[mine]], side[index[mine]] = np.minimum(new_z, z[index[mine]]), new_x, sign
+    return z
 
 
-def _parabola_steps(base: Base, x: Array, point: Rank, step: float, rounds: int) -> Array:
-    """Minimise :func:`_score` over ``x = log(order-1)``, elementwise, by parabolas through three points."""
-    wide = Rank(point.log_u[None, :], point.log_q[None, :])
-    for _ in range(rounds):
-        order = 1.0 + np.exp(np.stack([x - step, x, x + step]))
-        left, mid, right = _score(order, (order - 1.0) * base.rdp(order), wide, 6)
-        bend = left - 2.0 * mid + right
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shift = np.where(bend > 0.0, 0.5 * step * (left - right) / bend, np.sign(left - right) * step)
-        x = x + np.where(np.isfinite(shift), np.clip(shift, -step, step), 0.0)
-        step *= 0.35
-    return x
+def _newton_orders(base: Base, x: Array, sign: float, point: Rank, z: Array, rounds: int) -> tuple[Array, Array]:
+    """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met."""
+    best, best_x = np.full(x.shape, np.inf), x.copy()
+    x, z = x.copy(), z.copy()
+    active = np.arange(x.size)
+    for count in range(rounds + 1):
+        part = Rank(point.log_u[active], point.log_q[active])
+        here = x[active]
+        side = np.full(here.shape, sign)
+        stencil = 1.0 + np.exp(np.stack([here - _STEP, here, here + _STEP]))
+        spend = (stencil - 1.0) * base.rdp(stencil)
+        solved = _solve_order(stencil[1], spend[1], side, part, z[active])
+        z[active] = solved
+        better = solved < best[active]
+        best[active[better]], best_x[active[better]] = solved[better], here[better]
+        if count == rounds:
+            break
+        move = _newton_move(stencil[1], spend, side, part, solved)
+        # a step this small changes v by its square
+        keep = np.abs(move) > 1e-6
+        x[active] = here + move
+        active = active[keep]
+        if active.size == 0:
+            break
+    return best_x, best
+
+
+_STEP = 1e-3
+
+
+def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array) -> Array:
+    """Newton step in log(order-1) towards the least z.
+
+    ``G(x, z) = moment - budget = 0`` defines z(x): implicit differentiation, with the derivatives of the budget
+    ``(order-1) rdp`` by differences.
+    """
+    log_v, log_qv = -softplus(-z), -softplus(z)
+    _, share = _log_moment(order, side, log_v, log_qv, point)
+    v, qv, both = np.exp(log_v), np.exp(log_qv), share * (1.0 - share)
+    gain, loss = side * (log_v - point.log_u), side * (log_qv - point.log_q)
+    h = order - 1.0
+    power = np.where(side > 0, order, -h)
+    tilt = share * qv - (1.0 - share) * v
+    g_h = share * gain + (1.0 - share) * loss
+    g_x = h * g_h - (spend[2] - spend[0]) / (2.0 * _STEP)
+    g_xx = h * h * both * (gain - loss) ** 2 + h * g_h - (spend[2] - 2.0 * spend[1] + spend[0]) / _STEP**2
+    g_z, g_zz = power * tilt, power * (power * both - v * qv)
+    g_xz = h * (side * tilt + both * power * (gain - loss))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = -g_x / g_z
+        bend = -(g_xx + 2.0 * g_xz * slope + g_zz * slope * slope) / g_z
+        move = np.where(bend > 0.0, -slope / bend, -np.sign(slope) * 0.7)
+    return np.asarray(np.clip(np.nan_to_num(move), -0.7, 0.7), dtype=float)
 
 
 class _CurveBase(Base):
@@ -462,6 +566,10 @@ class PureDP(Base):
         log_v = np.where(low, np.minimum(rank.log_u + eps, 0.0), log1mexp(rank.log_q - eps))
         log_qv = np.where(low, log1mexp(np.minimum(rank.log_u + eps, 0.0)), rank.log_q - eps)
         return Rank(log_v, log_qv)
+
+    @property
+    def kinks(self) -> Array:
+        return ndtri_exp(np.array([-float(softplus(self.epsilon))])) if self.epsilon < 700.0 else np.empty(0)
 
     @property
     def pure_epsilon(self) -> float:
@@ -643,6 +751,11 @@ class Laplace(Base):
         return 1.0 / self.scale if self.scale > 0.0 else _INF
 
     @property
+    def kinks(self) -> Array:
+        c, log2 = self.pure_epsilon, math.log(2.0)
+        return ndtri_exp(np.array([-c - log2, -log2])) if c < 700.0 else np.empty(0)
+
+    @property
     def zcdp_rho(self) -> float:
         return PureDP(self.pure_epsilon).zcdp_rho
 
@@ -733,6 +846,18 @@ class ApproxDP(Base):
     @property
     def pure_epsilon(self) -> float:
         return self.epsilon if self.delta == 0.0 else _INF
+
+    @property
+    def kinks(self) -> Array:
+        return _slack_kinks(self.slack, self.core)
+
+
+def _slack_kinks(slack: float, core: Base) -> Array:
+    """The core's corners moved into the mixture, and the rank at which v reaches 1."""
+    if slack <= 0.0 or slack >= 1.0:
+        return core.kinks
+    moved = log_ndtr(core.kinks) + math.log1p(-slack)
+    return ndtri_exp(np.concatenate([moved, [math.log1p(-slack)]]))
 
 
 def _slack_profile(slack: float, core: Base, t: Array) -> Array:
@@ -911,11 +1036,6 @@ class ProfileCurve(Base):
         pure = self.pure_epsilon
         return _smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
 
-    @property
-    def loss_scale(self) -> float:
-        return float(max(self._arrays[0][-1], 1e-6))
-
-
 @dataclass(frozen=True)
 class _Sum(_CurveBase):
     """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
@@ -1067,8 +1187,8 @@ class Composition(Base):
         return self.core.zcdp_rho if self.slack == 0.0 else _INF
 
     @property
-    def loss_scale(self) -> float:
-        return self.core.loss_scale
+    def kinks(self) -> Array:
+        return _slack_kinks(self.slack, self.core)
 
 
 class _Several(list[Any]):

@@ -86,6 +86,12 @@ class RankCurve:
             rise[:-1] = np.maximum(ratio_b[:-1] - beyond, 0.0) * np.exp(log_width[:-1] - log_width[1:])
             rise = np.where(np.isfinite(rise), rise, 0.0)
             fall = np.where(np.isnan(fall) | (fall < 0.0), np.inf, fall)
+            # Where the samples of F(V) bend the wrong way V was not found to the last digit: no lines there, the
+            # cell's right end bounds F(V) from below.
+            dent = fall[1:] < (1.0 - ratio_b[1:]) * (1.0 - 1e-9)
+            near = np.convolve(dent, np.ones(5), mode="full")[1:-1] > 0.0 if dent.any() else np.zeros(g.size - 1, bool)
+            near = near[: g.size - 1]
+            fall, rise = np.where(near, np.inf, fall), np.where(near, 0.0, rise)
             theta = np.where(np.isinf(fall), 0.0, (1.0 - ratio_b - rise) / (fall - rise))
             theta = np.clip(np.where(np.isfinite(theta), theta, 0.0), 0.0, 1.0)
             low = np.minimum(np.maximum(ratio_b + (1.0 - theta) * rise, ratio_b), 1.0)
@@ -191,7 +197,7 @@ def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
         # up to where F is flat again, or (F(1) = 0) far into the last ranks
         hi = _flat_score(law, last)
     lo = max(min(lo, hi - 1.0), -_X_LIMIT)
-    x = np.concatenate([[-np.inf], np.linspace(lo, hi, size), [np.inf]])
+    x = np.unique(np.concatenate([[-np.inf], np.linspace(lo, hi, size), base.kinks, [np.inf]]))
     return _sample(base, law, x)
 
 

@@ -331,23 +331,26 @@ class ProfileBound:
         """
         return self.solve(log_delta, tolerance)[0]
 
-    def solve(self, log_delta: float, tolerance: float = 1e-4) -> tuple[float, ProfileBound]:
-        """Epsilon, and the refined bound that gives it."""
+    def solve(
+        self, log_delta: float, tolerance: float = 1e-4, enough: float = math.inf
+    ) -> tuple[float, ProfileBound]:
+        """Epsilon, and the refined bound that gives it; refining stops early once the samples alone exceed `enough`.
+
+        (Then no refinement can bring the bound below another one that gives `enough`.)
+        """
         bound = self
         start: float | None = None
         for _ in range(6):
             value = smallest_epsilon(bound.log_delta, log_delta, start)
-            if not math.isfinite(value):
-                break
             curve = bound._curve
-            cost = bound._cell_costs(value)
-            # d log(delta) / d epsilon, to turn the cost in delta into one in epsilon
-            step = max(1e-4 * value, 1e-9)
-            slope = (float(bound.log_delta(value)) - float(bound.log_delta(value + step))) / step
-            total = float(np.sum(cost)) / math.exp(min(log_delta, 700.0)) if log_delta > -700.0 else float(np.sum(cost))
-            if total <= tolerance * max(slope, 1e-300) * max(value, 1e-12) or curve.x.size > 6000:
+            if not math.isfinite(value) or value == 0.0 or curve.x.size > 6000:
                 break
-            finer = curve.refine(cost > np.sum(cost) / (8.0 * cost.size))
+            step = 1e-3 * value
+            here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
+            if (value > enough and bound.nodes.log_delta(self.base, enough) > log_delta) or log_delta - here <= tolerance * 1e3 * max(float(before - here), 0.0):
+                break  # what the certification adds to delta moves epsilon by less than the tolerance
+            cost = bound._cell_costs(value)
+            finer = curve.refine(cost > np.sum(cost) / (4.0 * cost.size))
             if finer is curve:
                 break
             start = value
