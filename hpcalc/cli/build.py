@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcalc.cli.options import BASE, RUNS
 from hpcalc.cli.settings import CommandLineError, Settings
+from hpcalc.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hpcalc.base import Base
@@ -78,17 +79,16 @@ def _trainings(settings: Settings) -> list[Base]:
 
         bases.extend(DPSGD(rate, sigma, steps) for rate, sigma, steps in settings["dpsgd"] or ())
         if shape is not None:
-            rate, steps = shape
-            bases.append(DPSGD(rate, settings["noise_multiplier"], steps))
+            noise = settings["noise_multiplier"]
+            try:
+                bases.append(DPSGD(shape[0], noise, shape[1]))
+            except InvalidInput as error:  # it knows these numbers as those of --dpsgd
+                raise InvalidInput("noise_multiplier", noise, error.remedy) from error
     return bases
 
 
 def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | None:
-    """Sampling rate and number of steps of a training script, None if none was described.
-
-    Steps are the ceiling of the exact quotient: 3 epochs of 60000 examples in batches of 100 are 1800 steps, where
-    floating point says 1799 or 1801.
-    """
+    """Sampling rate and number of steps of a training script, None if none was described."""
     asked = [key for key in (*_TRAINING, "accumulation") if settings[key] is not None]
     if not asked:
         return None
@@ -97,16 +97,11 @@ def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | N
         if settings[key] is None:
             others = ", ".join(f"--{name}" for name in _words(needed))
             raise CommandLineError(f"--{key.replace('_', '-')} is missing: DP-SGD needs {others} together")
-    from fractions import Fraction
+    from hpcalc.dpsgd import steps_from_epochs
 
-    examples, batch = settings["examples"], settings["batch_size"] * (settings["accumulation"] or 1)
-    if batch > examples:
-        settings.refuse("batch_size", f"the batch ({batch}, accumulation included) is larger than the data set ({examples})")
-    epochs = settings["epochs"]
-    if not 0 < epochs <= 1e12:
-        settings.refuse("epochs", "give a number above 0")
-    steps = Fraction(repr(epochs)) * examples / batch  # repr: 0.1 epochs means a tenth, not the double beside it
-    return float(Fraction(batch, examples)), -(-steps.numerator // steps.denominator)
+    return steps_from_epochs(
+        settings["examples"], settings["batch_size"], settings["epochs"], settings["accumulation"] or 1
+    )
 
 
 def runs_from(settings: Settings, *, optional: bool = False) -> RunCount | None:

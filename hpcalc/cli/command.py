@@ -45,18 +45,24 @@ def _write_options(params: Sequence[click.Parameter], formatter: click.HelpForma
         for param in params:
             if isinstance(param, Option) and param.group == group and not param.hidden:
                 head = ", ".join(sorted(param.opts, key=len, reverse=True))
-                # what an option may be given more than once for is said once, under the heading
-                text = param.help or ""
-                default = param.default
-                if param.metavar and isinstance(default, (str, int, float)) and not isinstance(default, bool):
-                    text = f"{text} [default: {default:g}]" if isinstance(default, float) else f"{text} [default: {default}]"
-                rows.append((f"{head} {param.metavar}" if param.metavar else head, text))
+                rows.append((f"{head} {param.metavar}" if param.metavar else head, (param.help or "") + _default(param)))
         if rows:
             with formatter.section(group):
                 if group == GROUPS[0]:
-                    formatter.write_text("Each may be given more than once; all of them happen in one run, so they compose.")
+                    # what an option may be repeated for is said once, here
+                    formatter.write_text(
+                        "Guarantees may be given more than once; all of them happen in one run, so they compose."
+                    )
                     formatter.write_text("")
                 formatter.write_dl(rows, col_max=26)
+
+
+def _default(option: Option) -> str:
+    """The default at the end of an option's help; flags have none, and Click marks a missing one by an object."""
+    value = option.default
+    if not option.metavar or isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return ""
+    return f" [default: {value:g}]".replace("e-0", "e-") if isinstance(value, float) else f" [default: {value}]"
 
 
 class Command(click.Command):
@@ -81,6 +87,14 @@ class Command(click.Command):
         super().__init__(name, params=[*params, help_option()], help=help, add_help_option=False)
         self.answer = answer
         self.example = example
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it; its parser leaves out of some errors which command they belong to."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def invoke(self, ctx: click.Context) -> int:
         """Answer the question the context holds; returns the exit code."""
@@ -110,6 +124,7 @@ class Group(click.Group):
 
     def __init__(self, summaries: dict[str, str], params: list[click.Parameter], help: str, epilog: str) -> None:  # noqa: A002
         super().__init__("hpcalc", params=[*params, help_option()], help=help, epilog=epilog, add_help_option=False)
+        self.no_args_is_help = False
         self.summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -142,6 +157,12 @@ class Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(self.summaries.items()))
         _write_options(self.params, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it, with the commands named when none is given."""
+        if not args and not ctx.resilient_parsing:
+            raise click.UsageError(f"no command: choose {', '.join(self.summaries)}", ctx)
+        return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Command names come from the summaries, without loading a command."""

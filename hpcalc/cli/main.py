@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 
 import click
@@ -63,6 +62,9 @@ def run(argv: Sequence[str]) -> int:
         if instruction:
             from click.shell_completion import shell_complete
 
+            from hpcalc.cli.completion import register
+
+            register()
             return int(shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", instruction))
         with cli.make_context("hpcalc", list(argv)) as ctx:
             code = cli.invoke(ctx)
@@ -103,20 +105,16 @@ def _told(error: Exception) -> tuple[str, int]:
 def _usage(error: click.UsageError) -> str:
     """A usage error in two lines: what is wrong, and where help is."""
     command = error.ctx.command if error.ctx is not None else cli
+    text = _one_line(error.format_message())
     if isinstance(error, click.NoSuchOption):
         text = f"no option {_one_line(error.option_name)}"
         if error.possibilities:
-            text += f": did you mean {' or '.join(error.possibilities)}?"
+            text += f": did you mean {error.possibilities[0]}?"
     elif isinstance(error, click.BadOptionUsage):
-        text = _one_line(error.format_message())
         for param in command.params:
             if isinstance(param, Option) and error.option_name in param.opts and not param.is_flag:
                 count = "a value" if param.nargs == 1 else f"{param.nargs} values"
                 text = f"{error.option_name}: needs {count}: {param.metavar}"
-    elif type(error) is click.UsageError and error.ctx is not None and error.ctx.args:
-        text = _one_line(error.format_message())
-    else:
-        text = _one_line(error.format_message())
     path = error.ctx.command_path if error.ctx is not None else "hpcalc"
     return f"hpcalc: {text}\nTry '{path} --help'."
 
@@ -124,6 +122,3 @@ def _usage(error: click.UsageError) -> str:
 def _one_line(text: str) -> str:
     return " ".join(text.split()) if text.isprintable() else ascii(text)[1:-1]
 
-
-if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))

@@ -46,6 +46,11 @@ class _Node:
     children: tuple[Any, ...] = ()
 
 
+def _short(tag: str) -> str:
+    prefix = "tag:yaml.org,2002:"
+    return f"!!{tag[len(prefix) :]}" if tag.startswith(prefix) else tag
+
+
 class _Reader:
     """Builds nodes from YAML events, within limits."""
 
@@ -74,7 +79,7 @@ class _Reader:
             root = self._document(events)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            self.refuse(mark.line + 1 if mark else 1, f"not YAML: {error.problem or error.context or 'cannot be parsed'}")
+            self.refuse(mark.line + 1 if mark else 1, f"not YAML: {shown(error.problem or error.context or 'cannot be parsed')}")
         except yaml.YAMLError as error:
             line = 1 + text.count("\n", 0, getattr(error, "position", 0) or 0)
             self.refuse(line, f"not YAML: {getattr(error, 'reason', None) or 'cannot be parsed'}")
@@ -102,12 +107,12 @@ class _Reader:
         if isinstance(event, yaml.AliasEvent):
             target = self.anchors.get(event.anchor)
             if target is None:
-                self.refuse(line, f"unknown alias *{event.anchor}")
+                self.refuse(line, f"unknown alias *{shown(event.anchor)}")
             # an alias costs what a copy would, so that a few lines cannot stand for millions of nodes
             self._count(self.sizes[id(target)], line)
             return target
         if getattr(event, "tag", None) not in (None, "!"):
-            self.refuse(line, f"tag {event.tag}: tags are not read here; write the value alone")
+            self.refuse(line, f"tag {shown(_short(event.tag))}: tags are not read here; write the value alone")
         if depth > _MAX_DEPTH:
             self.refuse(line, "nested too deeply: a spec is one mapping or a list of mappings")
         if isinstance(event, yaml.ScalarEvent):
@@ -161,7 +166,7 @@ class _Case:
                 self.reader.refuse(key_node.line, "an option's name must be a word")
             key = key_node.text.replace("-", "_")
             if key in lines:
-                self.reader.refuse(key_node.line, f"{key_node.text}: given twice (first on line {lines[key]}): keep one")
+                self.reader.refuse(key_node.line, f"{shown(key_node.text)}: given twice (first on line {lines[key]}): keep one")
             lines[key] = key_node.line
             if key == "name":
                 name = self._name(value_node)
@@ -185,6 +190,8 @@ class _Case:
     def _value(self, key: str, key_node: _Node, node: _Node) -> Any:
         option = self.options.get(key)
         if option is None:
+            if any(isinstance(param, Option) and param.key == key for param in self.ctx.command.params):
+                self.reader.refuse(key_node.line, f"{key}: has no place in a spec file: give it as --{key_node.text}")
             near = nearest(key, (*self.options, "name"))
             hint = f"did you mean {near.replace('_', '-')}?" if near else "see --help for the options"
             self.reader.refuse(key_node.line, f"unknown key {shown(key_node.text)}: {hint}")
@@ -242,8 +249,7 @@ class _Shape:
 
     def _scalar(self, node: _Node, flag: bool = False, loose: bool = False) -> str:
         if node.kind != "scalar":
-            several = "a list or one value" if self.option.multiple or isinstance(self.option.type, Orders) else "one value"
-            self._refuse(node, f"give {several}, not a {node.kind}")
+            self._refuse(node, f"a {node.kind} where one value is expected")
         text = node.text
         if flag or loose:
             return text

@@ -16,6 +16,10 @@ def complain(text: str) -> None:
     """Write lines to stderr; a stderr that cannot be written is not worth an error of its own."""
     if sys.stderr is None:
         return
+    if not text.isascii():
+        from hpcalc.render.legible import legible
+
+        text = legible(text, getattr(sys.stderr, "encoding", None) or "ascii")
     try:
         sys.stderr.write(text.rstrip("\n") + "\n")
         sys.stderr.flush()

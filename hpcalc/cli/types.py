@@ -20,7 +20,7 @@ __all__ = ["Choice", "File", "Integer", "Number", "Orders", "Text", "nearest"]
 
 # ASCII digits only, and no underscores: float() reads more than what other tools read back.
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = re.compile(r"\+?inf(inity)?", re.IGNORECASE)
+_INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _LARGEST_INTEGER = 10**18
 
 

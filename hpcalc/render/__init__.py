@@ -60,7 +60,9 @@ def render(
     if format == "markdown":
         from hpcalc.render.markdown import markdown_text
 
-        return markdown_text(blocks)
+        first = document["cases"][0] if document.get("cases") else document
+        words = ("hpcalc", first.get("hpcalc_version"), first.get("command"))
+        return markdown_text(blocks, " ".join(str(word) for word in words if word))
     from hpcalc.render.table import table_text
 
     return table_text(blocks, encoding=encoding, width=width, colour=colour)

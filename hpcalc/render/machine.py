@@ -24,7 +24,7 @@ def json_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
 
 _WIDTH = 110
 # Plain scalars that every YAML reader takes for text: a word that is no keyword, no number and no date.
-_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+()^%'-]*( [A-Za-z0-9_./+(<>=^%'*-][A-Za-z0-9_./+()<>=,;^%'*-]*)*")
+_WORD = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+|[A-Za-z_/][A-Za-z0-9_./+()^%'-]*( [A-Za-z0-9_./+(<>=^%'*-][A-Za-z0-9_./+()<>=,;^%'*-]*)*")
 _KEYWORD = re.compile(r"(?i)~|null|true|false|yes|no|on|off|y|n|\.?inf|\.?nan")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 

@@ -10,9 +10,10 @@ from hpcalc.render.views import Block, Fields, Grid, Headline, Notes, Plain
 __all__ = ["markdown_text"]
 
 
-def markdown_text(blocks: Sequence[Block]) -> str:
+def markdown_text(blocks: Sequence[Block], title: str = "") -> str:
     """Blocks as Markdown (GitHub's dialect, for its tables and task lists)."""
-    return "\n\n".join("\n".join(_lines(block)) for block in blocks).strip("\n") + "\n"
+    head = [f"## {title}"] if title else []
+    return "\n\n".join([*head, *("\n".join(_lines(block)) for block in blocks)]).strip("\n") + "\n"
 
 
 def _lines(block: Block) -> Iterator[str]:

@@ -66,7 +66,9 @@ class _Painter:
         self.rule = "─" if can_say("─", encoding) else "-"
 
     def say(self, text: str) -> str:
-        return legible(text, self.encoding)
+        """Text for this stream: what it can show, and no control characters (a name must not send escape codes)."""
+        safe = "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+        return legible(safe, self.encoding)
 
     def line(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style=style), soft_wrap=True)

@@ -267,7 +267,7 @@ class _Writer:
     def bounds(self, cases: Sequence[Mapping[str, Any]]) -> list[Block]:
         """A line and a gate for every case, then what their reviewers share."""
         gated = any(case.get("max_epsilon") is not None for case in cases)
-        columns = ["case", "one run ε", "whole search ε", "lower bound", "δ", "method"] + ["limit ε", ""] * gated
+        columns = ["case", "one run ε", "whole search ε", "lower bound", "δ", "method"] + ["limit ε", "gate"] * gated
         rows = []
         for case in cases:
             lower = case.get("lower_bound")
@@ -277,16 +277,19 @@ class _Writer:
                 self.cost(case.get("epsilon")),
                 self.cost(lower.get("epsilon") if isinstance(lower, Mapping) else lower, lower=True),
                 self.text(case.get("delta"), ("delta",)),
-                str(case.get("method") or case.get("reason") or "-"),
+                str(case.get("method") or "-"),
             ]
             if gated:
                 limit, epsilon = case.get("max_epsilon"), case.get("epsilon")
                 row.append("-" if limit is None else self.text(limit, ("max_epsilon",)))
-                row.append("" if limit is None else "within" if epsilon is not None and epsilon <= limit else "OVER")
+                row.append("-" if limit is None else "within" if epsilon is not None and epsilon <= limit else "OVER")
             rows.append(tuple(row))
         blocks: list[Block] = [Grid("", tuple(columns), tuple(rows))]
         assumptions = tuple(dict.fromkeys(str(item) for case in cases for item in case.get("assumptions", ())))
         warnings = tuple(f"{case.get('name')}: {item}" for case in cases for item in case.get("warnings", ()))
+        reasons = tuple(f"{case.get('name')}: {case['reason']}" for case in cases if case.get("reason"))
+        if reasons:
+            blocks.append(Notes("No finite bound", reasons))
         if assumptions:
             blocks.append(Notes("A reviewer ticks", assumptions, checklist=True))
         if warnings:

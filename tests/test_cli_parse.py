@@ -1,0 +1,237 @@
+"""Options, numbers, environment variables and the errors they end in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from hpcalc.cli import main
+from hpcalc.cli.command import Command
+from hpcalc.cli.main import cli
+from hpcalc.cli.options import GROUPS, Option
+from hpcalc.cli.types import Choice, Integer, Number, Orders
+from hpcalc.errors import HpcalcError, InvalidInput
+
+COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
+BASE = (
+    "pure zcdp approx-dp gaussian laplace rdp rdp-file profile-file dpsgd noise-multiplier examples batch-size epochs "
+    "accumulation compose"
+).split()
+RUNS = "dist mu eta gamma n p k pmf accept mean max-runs at-least-one".split()
+EVERYWHERE = "delta format conversion method orders explain output spec save-spec".split()
+# What the interface promises, command by command; written out here so that a lost option is noticed.
+PROMISED = {
+    "bound": [*BASE, *RUNS, "max-epsilon", "profile-out", "rdp-out", "plot"],
+    "convert": [*BASE, "epsilon", "to"],
+    "utility": [*RUNS, "success-rate", "scores", "column", "minimize", "plot"],
+    "compare": [
+        *BASE,
+        *"mean at-epsilon at-success law sweep success-rate scores selection sensitivity plot".split(),
+    ],
+    "plan": [
+        *BASE,
+        *RUNS,
+        *"law target-epsilon solve-for maximize optimize-eta target-success max-runs-p95 success-rate scores".split(),
+    ],
+    "draw": [*RUNS, "count"],
+}
+
+
+def command_of(name: str) -> Command:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return command
+
+
+def options_of(name: str) -> Iterator[Option]:
+    return (param for param in command_of(name).params if isinstance(param, Option))
+
+
+def parsed(name: str, *args: str) -> dict[str, object]:
+    return command_of(name).make_context(name, list(args)).params
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("HPCALC_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_promised_option_is_there_and_explains_itself(name: str) -> None:
+    options = {option.flag.lstrip("-"): option for option in options_of(name)}
+    assert set(PROMISED[name]) | set(EVERYWHERE) <= set(options)
+    for option in options.values():
+        assert option.help
+        assert option.help.isascii()
+        assert option.group in GROUPS
+        assert option.is_flag or option.metavar
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_reads_its_environment_variable(name: str) -> None:
+    for option in options_of(name):
+        if option.group == "Help":
+            assert not option.envvar
+        else:
+            assert option.envvar[0] == f"HPCALC_{name.upper()}_{option.key.upper()}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_each_command_parses(name: str) -> None:
+    example = command_of(name).example.split()
+    assert example[:2] == ["hpcalc", name]
+    assert parsed(name, *example[2:])
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e-6", 1e-6), ("-.5", -0.5), ("1e3", 1000.0), ("2.", 2.0), (" 7 ", 7.0), ("0e5", 0.0), ("+3", 3.0)],
+)
+def test_numbers_as_people_write_them(text: str, number: float) -> None:
+    assert Number().convert(text, None, None) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nan", "NaN", "inf", "-inf", "0,5", "1_000", "0x10", "1e999", "1e-999", "", " ", "one", "1 2", "١", "1e", "--mu"],
+)
+def test_numbers_nobody_should_rely_on(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        Number().convert(text, None, None)
+
+
+def test_infinity_only_where_it_means_something() -> None:
+    assert Number(infinite=True).convert("inf", None, None) == math.inf
+    with pytest.raises(InvalidInput):
+        Number(infinite=True).convert("-inf", None, None)
+    assert Orders().convert("1.5,2,inf", None, None) == (1.5, 2.0, math.inf)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e3", 1000), ("1e6", 10**6), ("25e-1e0", None), ("2.5", None),
+                                              ("2.50e1", 25), ("7.0", 7), ("1e99", None), ("nan", None), ("1e-400", None),
+                                              ("1e18", 10**18), ("-1", None), ("1e-99999999999", None)])  # fmt: skip
+def test_integers(text: str, number: int | None) -> None:
+    if number is None:
+        with pytest.raises(InvalidInput):
+            Integer(0).convert(text, None, None)
+    else:
+        assert Integer(0).convert(text, None, None) == number
+
+
+@pytest.mark.parametrize("text", ["0.9,2", "1", "2,nan", "2,,3", "", "-2"])
+def test_orders_must_be_above_one(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        Orders().convert(text, None, None)
+
+
+def test_a_word_off_the_list_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match="did you mean tnb"):
+        Choice(("poisson", "tnb")).convert("tbn", None, None)
+
+
+def test_repeated_guarantees_are_all_kept() -> None:
+    values = parsed("bound", "--zcdp", "0.1", "--zcdp", "0.2", "--approx-dp", "1", "1e-8", "--gaussian", "2")
+    assert values["zcdp"] == (0.1, 0.2)
+    assert values["approx_dp"] == ((1.0, 1e-8),)
+    assert values["gaussian"] == (2.0,)
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPCALC_BOUND_DPSGD", "0.1 1.0 1e2")
+    monkeypatch.setenv("HPCALC_BOUND_AT_LEAST_ONE", "true")
+    monkeypatch.setenv("HPCALC_BOUND_RDP_FILE", "a b:c.csv")
+    monkeypatch.setenv("HPCALC_DELTA", "1e-5")
+    monkeypatch.setenv("HPCALC_FORMAT", "json")
+    monkeypatch.setenv("HPCALC_BOUND_FORMAT", "yaml")
+    values = parsed("bound")
+    assert values["dpsgd"] == ((0.1, 1.0, 100.0),)
+    assert values["at_least_one"] is True
+    assert values["rdp_file"] == ("a b:c.csv",)
+    assert values["delta"] == 1e-5
+    assert values["format"] == "yaml"
+    assert parsed("convert")["format"] == "json"
+    assert parsed("bound", "--delta", "1e-3")["delta"] == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "told"),
+    [
+        ("HPCALC_BOUND_DPSGD", "0.1 1.0", "HPCALC_BOUND_DPSGD=0.1 1.0: give exactly 3 values"),
+        ("HPCALC_BOUND_DPSGD", "0.1 1.0 100 7", "exactly 3 values"),
+        ("HPCALC_BOUND_APPROX_DP", "1", "exactly 2 values"),
+        ("HPCALC_BOUND_ZCDP", "nan", "HPCALC_BOUND_ZCDP=nan"),
+        ("HPCALC_DELTA", "x", "HPCALC_DELTA=x"),
+        ("HPCALC_BOUND_EXPLAIN", "maybe", "HPCALC_BOUND_EXPLAIN=maybe: give true or false"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, text: str, told: str) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(HpcalcError, match=told):
+        parsed("bound")
+
+
+def test_a_stray_help_variable_does_not_silence_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPCALC_BOUND_HELP", "1")
+    monkeypatch.setenv("HPCALC_HELP", "1")
+    monkeypatch.setenv("HPCALC_VERSION", "1")
+    assert parsed("bound", "--zcdp", "1")["zcdp"] == (1.0,)
+
+
+WRONG = [
+    ("", "no command: choose bound, convert"),
+    ("bond", "no command bond: did you mean bound?"),
+    ("bound --zcpd 1", "no option --zcpd: did you mean --zcdp?"),
+    ("bound --zcdp nan", "--zcdp nan:"),
+    ("bound --delta nan", "--delta nan:"),
+    ("bound --mu inf", "--mu inf:"),
+    ("bound --k 2.5", "--k 2.5: give an integer"),
+    ("bound --dpsgd 0.1 1", "--dpsgd: needs 3 values: RATE SIGMA STEPS"),
+    ("bound --mu", "--mu: needs a value: M"),
+    ("bound --orders 0.9,1,2", "--orders 0.9: every order must be above 1"),
+    ("bound --approx-dp 1 0,5", "--approx-dp 0,5: use a decimal point: 0.5"),
+    ("bound --format xml", "--format xml: "),
+    ("bound 10", "argument"),
+    ("bound --explain=3", "--explain"),
+    ("bound --output=", "--output"),
+    ("draw --count 0", "--count 0: give an integer of at least 1"),
+    ("bound --compose 0.5", "--compose 0.5"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), WRONG)
+def test_usage_errors_are_one_or_two_lines(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("hpcalc: ")
+    assert told in err
+    assert 1 <= len(err.splitlines()) <= 2
+
+
+def test_what_a_user_types_cannot_break_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bound", "--zcdp", "\x1b[31m\n1", "--mu"]) == 2
+    assert main(["bound", "--zcdp", "\x1b[31m\n1"]) == 2
+    assert main(["bound", "--\x1b[31m", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "\x1b" not in err
+    assert len(err.splitlines()) <= 5
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "hpcalc 0.1.0\n"
+    for name in COMMANDS:
+        for flag in ("--help", "-h"):
+            assert main([name, flag]) == 0
+            text = capsys.readouterr().out
+            assert command_of(name).example in text
+            for option in PROMISED[name]:
+                assert f"--{option}" in text
