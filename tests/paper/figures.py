@@ -19,6 +19,9 @@ import plotting
 from numpy.typing import NDArray
 
 import hpcalc
+from hpcalc import paper, refined
+from hpcalc.convert import Curve as Bound
+from hpcalc.convert import epsilon_from_rdp
 from hpcalc.logmath import Rank
 
 Array = NDArray[np.float64]
@@ -28,14 +31,6 @@ DELTA = 1e-6
 MEAN = 10.0
 SUCCESS_RATE = 0.01
 ETAS = (1.0, 0.5, 0.0, -0.5)
-PAPER_METHODS = (
-    "theorem-2",
-    "theorem-6",
-    "corollary-3",
-    "corollary-4",
-    "lemma-7",
-    "composition",
-)
 LAW_LABELS = {
     "poisson": "Poisson",
     "eta=1": "η = 1 (geometric)",
@@ -44,6 +39,43 @@ LAW_LABELS = {
     "eta=-0.5": "η = −0.5",
 }
 """The five laws of the paper's figures; the keys are names of line styles."""
+
+
+ORDERS = np.unique(np.concatenate([np.geomspace(1.02, 2.0, 8), np.linspace(2.0, 20.0, 37)]))
+MEANS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0, 100.0, 300.0, 1000.0)
+FIGURE_2_MEANS = (2.0, 10.0, 100.0, 1000.0)
+FIGURE_7_MEANS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where the curves are computed."""
+
+    orders: Array
+    means: tuple[float, ...]
+    naive_runs: tuple[int, ...]
+    search_means: tuple[float, ...]
+    accepts: tuple[float, ...]
+    rejection_orders: Array
+
+
+FULL = Grid(
+    orders=ORDERS,
+    means=MEANS,
+    naive_runs=(1, 2, 3, 5, 10, 20, 40, 60, 100, 160),
+    search_means=FIGURE_7_MEANS,
+    accepts=tuple(float(p) for p in np.geomspace(1e-3, 0.9, 10)),
+    rejection_orders=np.linspace(2.0, 20.0, 37),
+)
+QUICK = Grid(
+    orders=np.array([1.1, 2.0, 5.0, 20.0]),
+    means=(1.0, 10.0),
+    naive_runs=(1, 10, 100),
+    search_means=(1.0, 8.0),
+    accepts=(0.01, 0.5),
+    rejection_orders=np.array([2.0, 5.0, 10.0, 20.0]),
+)
+"""A few points of each curve: for the test that the whole command works."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +100,23 @@ def law_with_mean(name: str, mean: float) -> hpcalc.Law:
 # Figures 2 and 3: Rényi curves
 # ---------------------------------------------------------------------------------------------------------------
 
-ORDERS = np.unique(np.concatenate([np.geomspace(1.02, 2.0, 8), np.linspace(2.0, 20.0, 37)]))
-FIGURE_2_MEANS = (2.0, 10.0, 100.0, 1000.0)
+
+def paper_bound(base: hpcalc.Base, law: hpcalc.RunCount) -> Bound:
+    """The theorem that the paper states for the law, read with Remark 5 (a larger order's bound holds too)."""
+    if isinstance(law, hpcalc.Poisson):
+        return paper.monotone(paper.theorem_6(base, law))
+    if isinstance(law, hpcalc.Threshold):
+        return paper.proposition_15(base, law)
+    return paper.monotone(paper.theorem_2(base, law))
 
 
 def renyi_curve(law: hpcalc.Law, method: str, orders: Array = ORDERS) -> Curve:
-    """Rényi bound of the whole search over the 0.1-zCDP base."""
-    answer = hpcalc.bound(hpcalc.ZCDP(RHO), law, delta=DELTA, method=method, orders=[float(o) for o in orders])
-    rows = answer.document()["rdp"]
-    return Curve(np.array([row["order"] for row in rows]), np.array([row["epsilon"] for row in rows]))
+    """Rényi bound of the whole search over the 0.1-zCDP base, by the "paper" or "refined"."""
+    base = hpcalc.ZCDP(RHO)
+    if method == "paper":
+        return Curve(orders, paper_bound(base, law).rdp(orders))
+    values = refined.RefinedRDP(base, law).rdp(orders)
+    return Curve(orders, np.minimum.accumulate(values[::-1])[::-1])
 
 
 def renyi_floor(law: hpcalc.Law, order: float, rho: float = RHO) -> float:
@@ -105,34 +145,35 @@ def renyi_floor(law: hpcalc.Law, order: float, rho: float = RHO) -> float:
 
 
 @lru_cache(maxsize=1)
-def figure_2() -> dict[tuple[float, str], Curve]:
+def figure_2(grid: Grid = FULL) -> dict[tuple[float, str], Curve]:
     """Logarithmic law, several means: (mean, "paper" | "refined" | "lower") to Rényi curve."""
     out = {}
     for mean in FIGURE_2_MEANS:
         law = law_with_mean("eta=0", mean)
         for method in ("paper", "refined"):
-            out[mean, method] = renyi_curve(law, method)
-        out[mean, "lower"] = Curve(ORDERS, np.array([renyi_floor(law, float(o)) for o in ORDERS]))
+            out[mean, method] = renyi_curve(law, method, grid.orders)
+        out[mean, "lower"] = Curve(grid.orders, np.array([renyi_floor(law, float(o)) for o in grid.orders]))
     return out
 
 
 @lru_cache(maxsize=1)
-def figure_3() -> dict[tuple[str, str], Curve]:
+def figure_3(grid: Grid = FULL) -> dict[tuple[str, str], Curve]:
     """Five laws at mean 10: (law, "paper" | "refined" | "lower") to Rényi curve; ("naive", "paper") is composition."""
-    out = {("naive", "paper"): Curve(ORDERS, MEAN * RHO * ORDERS), ("single", "paper"): Curve(ORDERS, RHO * ORDERS)}
+    out = {
+        ("naive", "paper"): Curve(grid.orders, MEAN * RHO * grid.orders),
+        ("single", "paper"): Curve(grid.orders, RHO * grid.orders),
+    }
     for name in LAW_LABELS:
         law = law_with_mean(name, MEAN)
         for method in ("paper", "refined"):
-            out[name, method] = renyi_curve(law, method)
-        out[name, "lower"] = Curve(ORDERS, np.array([renyi_floor(law, float(o)) for o in ORDERS]))
+            out[name, method] = renyi_curve(law, method, grid.orders)
+        out[name, "lower"] = Curve(grid.orders, np.array([renyi_floor(law, float(o)) for o in grid.orders]))
     return out
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # Figures 4 to 6: (ε, δ) against runs, quantile and success
 # ---------------------------------------------------------------------------------------------------------------
-
-MEANS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0, 100.0, 300.0, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -149,12 +190,11 @@ class Cost:
 
 def cost(base: hpcalc.Base, law: hpcalc.Law, delta: float = DELTA, success_rate: float = SUCCESS_RATE) -> Cost:
     """ε by the paper's bounds, by the best bound and from below, with the utility of the search."""
-    paper = hpcalc.bound(base, law, delta=delta, method="paper").document()
     best = hpcalc.bound(base, law, delta=delta).document()
     found = hpcalc.utility(law, success_rate=success_rate).document()
     return Cost(
         law.mean,
-        paper["epsilon"],
+        paper_epsilon(base, law, delta),
         best["epsilon"],
         best["lower_bound"]["epsilon"],
         found["expected_quantile"],
@@ -162,18 +202,22 @@ def cost(base: hpcalc.Base, law: hpcalc.Law, delta: float = DELTA, success_rate:
     )
 
 
+def paper_epsilon(base: hpcalc.Base, law: hpcalc.RunCount, delta: float) -> float:
+    """ε of the paper's theorem for this law."""
+    return epsilon_from_rdp(paper_bound(base, law), math.log(delta)).value
+
+
 def naive_epsilon(runs: int) -> float:
     """ε of composing the 0.1-zCDP run ``runs`` times."""
-    document = hpcalc.convert(hpcalc.repeat(hpcalc.ZCDP(RHO), runs), delta=DELTA, conversion="cks").document()
-    return float(document["to"]["epsilon"])
+    return epsilon_from_rdp(hpcalc.repeat(hpcalc.ZCDP(RHO), runs), math.log(DELTA)).value
 
 
 @lru_cache(maxsize=1)
-def costs() -> dict[str, list[Cost]]:
+def costs(grid: Grid = FULL) -> dict[str, list[Cost]]:
     """Every law at every mean; "naive" runs a fixed number of times and pays for each run."""
-    out = {name: [cost(hpcalc.ZCDP(RHO), law_with_mean(name, mean)) for mean in MEANS] for name in LAW_LABELS}
+    out = {name: [cost(hpcalc.ZCDP(RHO), law_with_mean(name, mean)) for mean in grid.means] for name in LAW_LABELS}
     naive = []
-    for runs in (1, 2, 3, 5, 10, 20, 40, 60, 100, 160):
+    for runs in grid.naive_runs:
         epsilon = naive_epsilon(runs)
         found = hpcalc.utility(hpcalc.Fixed(runs), success_rate=SUCCESS_RATE).document()
         naive.append(Cost(runs, epsilon, epsilon, math.nan, found["expected_quantile"], found["success_probability"]))
@@ -185,7 +229,6 @@ def costs() -> dict[str, list[Cost]]:
 # ---------------------------------------------------------------------------------------------------------------
 
 FIGURE_7_DELTA = 1e-5
-FIGURE_7_MEANS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 SEARCHES = 500
 
 
@@ -234,20 +277,29 @@ def expected_best(law: hpcalc.Law, accuracies: Array) -> float:
 
 
 @lru_cache(maxsize=1)
-def figure_7() -> dict[str, list[Search]]:
+def figure_7(grid: Grid = FULL) -> dict[str, list[Search]]:
     """Five laws: cost and winner of the search over the recorded digits models."""
     base = dpsgd_base()
     _, accuracies = digits.read_scores()
     out: dict[str, list[Search]] = {}
     for row, name in enumerate(LAW_LABELS):
         out[name] = []
-        for column, mean in enumerate(FIGURE_7_MEANS):
+        for column, mean in enumerate(grid.search_means):
             law = law_with_mean(name, mean)
-            paper = hpcalc.bound(base, law, delta=FIGURE_7_DELTA, method="paper").document()["epsilon"]
-            refined = hpcalc.bound(base, law, delta=FIGURE_7_DELTA, method="refined-rdp").document()["epsilon"]
+            log_delta = math.log(FIGURE_7_DELTA)
+            curve = refined.RefinedRDP(base, law)
+            tight = epsilon_from_rdp(Bound(curve.rdp, curve.method, "R1", curve.orders), log_delta).value
             mean_best, half = simulate(law, accuracies, seed=1000 * row + column)
             out[name].append(
-                Search(mean, paper, refined, expected_best(law, accuracies), mean_best, half, law.prob_zero)
+                Search(
+                    mean,
+                    paper_epsilon(base, law, FIGURE_7_DELTA),
+                    tight,
+                    expected_best(law, accuracies),
+                    mean_best,
+                    half,
+                    law.prob_zero,
+                )
             )
     return out
 
@@ -257,8 +309,6 @@ def figure_7() -> dict[str, list[Search]]:
 # ---------------------------------------------------------------------------------------------------------------
 
 ACCEPT = 0.1
-FIGURE_8_ORDERS = np.linspace(2.0, 20.0, 37)
-FIGURE_8_ACCEPTS = tuple(float(p) for p in np.geomspace(1e-3, 0.9, 10))
 
 
 @dataclass(frozen=True)
@@ -310,32 +360,38 @@ def rejection(order: float, accept: float = ACCEPT, rdp: float | None = None) ->
 
 
 @lru_cache(maxsize=1)
-def figure_8() -> dict[str, Curve]:
-    """Rényi divergence of conditional sampling: "upper" (the paper's bound), "exact" and "single"."""
-    upper, exact = [], []
-    for order in FIGURE_8_ORDERS:
+def figure_8(grid: Grid = FULL) -> dict[str, Curve]:
+    """Rényi divergence of conditional sampling over a run of which one order is known, both ways round.
+
+    "upper" is Corollary 16's second line, "free" Proposition 15 with its best orders, "exact" the mechanism's value.
+    """
+    law = hpcalc.Threshold(ACCEPT)
+    line_2, free, exact = [], [], []
+    for order in grid.rejection_orders:
+        at = np.array([order])
         base = hpcalc.RDPCurve({float(order): RHO * float(order)})
-        answer = hpcalc.bound(base, hpcalc.Threshold(ACCEPT), delta=DELTA, method="paper", orders=[float(order)])
-        upper.append(answer.document()["rdp"][0]["epsilon"])
+        line_2.append(float(paper.corollary_16(base, law, 2).rdp(at)[0]))
+        free.append(float(paper.proposition_15(base, law).rdp(at)[0]))
         exact.append(rejection(float(order)).exact(float(order)))
     return {
-        "upper": Curve(FIGURE_8_ORDERS, np.array(upper)),
-        "exact": Curve(FIGURE_8_ORDERS, np.array(exact)),
-        "single": Curve(FIGURE_8_ORDERS, RHO * FIGURE_8_ORDERS),
+        "upper": Curve(grid.rejection_orders, np.array(line_2)),
+        "free": Curve(grid.rejection_orders, np.array(free)),
+        "exact": Curve(grid.rejection_orders, np.array(exact)),
+        "single": Curve(grid.rejection_orders, RHO * grid.rejection_orders),
     }
 
 
 @lru_cache(maxsize=1)
-def figure_8_epsilon() -> dict[str, Curve]:
+def figure_8_epsilon(grid: Grid = FULL) -> dict[str, Curve]:
     """ε at δ = 1e-6 of conditional sampling over the 0.1-zCDP base: "paper", "refined", "lower"."""
     out: dict[str, list[float]] = {"paper": [], "refined": [], "lower": []}
-    for accept in FIGURE_8_ACCEPTS:
+    for accept in grid.accepts:
         law = hpcalc.Threshold(accept)
-        out["paper"].append(hpcalc.bound(hpcalc.ZCDP(RHO), law, delta=DELTA, method="paper").document()["epsilon"])
+        out["paper"].append(paper_epsilon(hpcalc.ZCDP(RHO), law, DELTA))
         best = hpcalc.bound(hpcalc.ZCDP(RHO), law, delta=DELTA).document()
         out["refined"].append(best["epsilon"])
         out["lower"].append(best["lower_bound"]["epsilon"])
-    return {name: Curve(np.array(FIGURE_8_ACCEPTS), np.array(values)) for name, values in out.items()}
+    return {name: Curve(np.array(grid.accepts), np.array(values)) for name, values in out.items()}
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -364,12 +420,12 @@ def _band(ax: Any, style: str, upper: Curve, lower: Curve, label: str) -> None:
     ax.fill_between(upper.x, lower.y, upper.y, color=plotting.STYLES[style]["color"], alpha=0.18, linewidth=0)
 
 
-def draw_2(folder: Path) -> list[Path]:
-    data = figure_2()
+def draw_2(folder: Path, grid: Grid = FULL) -> list[Path]:
+    data = figure_2(grid)
     fig, ax = _axes()
     for mean, style in reversed(list(zip(FIGURE_2_MEANS, MEAN_STYLES, strict=True))):
         plotting.line(ax, style, *_xy(data[mean, "paper"]), f"E[K] = {mean:g}")
-    plotting.line(ax, "single", ORDERS, RHO * ORDERS, "one run (0.1-zCDP)")
+    plotting.line(ax, "single", grid.orders, RHO * grid.orders, "one run (0.1-zCDP)")
     _renyi_labels(ax, "Logarithmic law (η = 0), Theorem 2")
     paths = plotting.save(fig, folder, "figure-2")
 
@@ -377,18 +433,18 @@ def draw_2(folder: Path) -> list[Path]:
     for mean, style in reversed(list(zip(FIGURE_2_MEANS, MEAN_STYLES, strict=True))):
         _band(ax, style, data[mean, "refined"], data[mean, "lower"], f"E[K] = {mean:g}")
         ax.plot(*_xy(data[mean, "paper"]), color=plotting.STYLES[style]["color"], linewidth=0.9, alpha=0.6)
-    plotting.line(ax, "single", ORDERS, RHO * ORDERS, "one run (0.1-zCDP)")
+    plotting.line(ax, "single", grid.orders, RHO * grid.orders, "one run (0.1-zCDP)")
     _renyi_labels(ax, "Logarithmic law: refined bound, shaded down to a lower bound;\nthin: Theorem 2")
     return paths + plotting.save(fig, folder, "figure-2-refined")
 
 
-def draw_3(folder: Path) -> list[Path]:
-    data = figure_3()
+def draw_3(folder: Path, grid: Grid = FULL) -> list[Path]:
+    data = figure_3(grid)
     fig, ax = _axes()
     plotting.line(ax, "naive", *_xy(data["naive", "paper"]), "composition of 10 runs")
     for name, label in LAW_LABELS.items():
         plotting.line(ax, name, *_xy(data[name, "paper"]), label)
-    plotting.line(ax, "single", ORDERS, RHO * ORDERS, "one run (0.1-zCDP)")
+    plotting.line(ax, "single", grid.orders, RHO * grid.orders, "one run (0.1-zCDP)")
     _renyi_labels(ax, "E[K] = 10, Theorems 2 and 6")
     ax.set_ylim(0.0, 8.0)
     paths = plotting.save(fig, folder, "figure-3")
@@ -397,7 +453,7 @@ def draw_3(folder: Path) -> list[Path]:
     plotting.line(ax, "naive", *_xy(data["naive", "paper"]), "composition of 10 runs")
     for name, label in LAW_LABELS.items():
         _band(ax, name, data[name, "refined"], data[name, "lower"], label)
-    plotting.line(ax, "single", ORDERS, RHO * ORDERS, "one run (0.1-zCDP)")
+    plotting.line(ax, "single", grid.orders, RHO * grid.orders, "one run (0.1-zCDP)")
     _renyi_labels(ax, "E[K] = 10: refined bound, shaded down to a lower bound")
     ax.set_ylim(0.0, 8.0)
     return paths + plotting.save(fig, folder, "figure-3-refined")
@@ -420,14 +476,16 @@ def _cost_curve(rows: Sequence[Cost], x: str, y: str) -> tuple[Array, Array]:
     return np.array([getattr(row, x) for row in rows]), np.array([getattr(row, y) for row in rows])
 
 
-def _draw_costs(folder: Path, number: int, x: str, y: str, finish: Callable[[Any], None], title: str) -> list[Path]:
+def _draw_costs(
+    folder: Path, grid: Grid, number: int, x: str, y: str, finish: Callable[[Any], None], title: str
+) -> list[Path]:
     """Figures 4 to 6 differ in what is on the axes; the cost is ``x`` or ``y``, named "cost" here."""
     paths = []
     for suffix, which in (("", "paper"), ("-refined", "refined")):
         fig, ax = _axes()
         names = {"naive": "composition, fixed K", **LAW_LABELS}
         for name, label in names.items():
-            rows = costs()[name]
+            rows = costs(grid)[name]
             xs, ys = _cost_curve(rows, which if x == "cost" else x, which if y == "cost" else y)
             plotting.line(ax, name, xs, ys, label, markevery=1)
             if which == "refined" and name != "naive":
@@ -439,7 +497,7 @@ def _draw_costs(folder: Path, number: int, x: str, y: str, finish: Callable[[Any
     return paths
 
 
-def draw_4(folder: Path) -> list[Path]:
+def draw_4(folder: Path, grid: Grid = FULL) -> list[Path]:
     def finish(ax: Any) -> None:
         ax.set_xscale("log")
         ax.set_xlim(1.0, 1000.0)
@@ -448,10 +506,10 @@ def draw_4(folder: Path) -> list[Path]:
         ax.set_ylabel("ε of the whole search, δ = 1e-6")
         ax.legend(loc="upper left")
 
-    return _draw_costs(folder, 4, "mean", "cost", finish, "Privacy against the number of runs, 0.1-zCDP base")
+    return _draw_costs(folder, grid, 4, "mean", "cost", finish, "Privacy against the number of runs, 0.1-zCDP base")
 
 
-def draw_5(folder: Path) -> list[Path]:
+def draw_5(folder: Path, grid: Grid = FULL) -> list[Path]:
     def finish(ax: Any) -> None:
         ax.set_xlim(2.0, 8.0)
         ax.set_ylim(0.3, 1.0)
@@ -459,10 +517,10 @@ def draw_5(folder: Path) -> list[Path]:
         ax.set_ylabel("expected quantile of the released run")
         ax.legend(loc="lower right")
 
-    return _draw_costs(folder, 5, "cost", "quantile", finish, "Expected quantile against privacy, 0.1-zCDP base")
+    return _draw_costs(folder, grid, 5, "cost", "quantile", finish, "Expected quantile against privacy, 0.1-zCDP base")
 
 
-def draw_6(folder: Path) -> list[Path]:
+def draw_6(folder: Path, grid: Grid = FULL) -> list[Path]:
     def finish(ax: Any) -> None:
         ax.set_xlim(2.0, 10.0)
         ax.set_ylim(0.0, 1.0)
@@ -470,11 +528,11 @@ def draw_6(folder: Path) -> list[Path]:
         ax.set_ylabel("probability β of a good result")
         ax.legend(loc="upper left")
 
-    return _draw_costs(folder, 6, "cost", "success", finish, "Success against privacy, one good candidate in 100")
+    return _draw_costs(folder, grid, 6, "cost", "success", finish, "Success against privacy, one good candidate in 100")
 
 
-def draw_7(folder: Path) -> list[Path]:
-    data = figure_7()
+def draw_7(folder: Path, grid: Grid = FULL) -> list[Path]:
+    data = figure_7(grid)
     rates, accuracies = digits.read_scores()
     fig, (left, right) = _pair()
     grid = np.unique(rates)
@@ -523,10 +581,11 @@ def draw_7(folder: Path) -> list[Path]:
     return paths + plotting.save(fig, folder, "figure-7-refined")
 
 
-def draw_8(folder: Path) -> list[Path]:
-    data = figure_8()
+def draw_8(folder: Path, grid: Grid = FULL) -> list[Path]:
+    data = figure_8(grid)
     fig, ax = _axes()
-    plotting.line(ax, "eta=1", *_xy(data["upper"]), "Proposition 15 at order λ")
+    plotting.line(ax, "eta=1", *_xy(data["upper"]), "Corollary 16, line 2")
+    plotting.line(ax, "eta=0", *_xy(data["free"]), "Proposition 15, best orders", marker="")
     plotting.line(ax, "poisson", *_xy(data["exact"]), "exact, three-point mechanism", markevery=(3, 6))
     plotting.line(ax, "single", *_xy(data["single"]), "one run: 0.1 λ, both ways round")
     ax.set_xlabel("order λ")
@@ -536,7 +595,7 @@ def draw_8(folder: Path) -> list[Path]:
     ax.legend()
     paths = plotting.save(fig, folder, "figure-8")
 
-    more = figure_8_epsilon()
+    more = figure_8_epsilon(grid)
     fig, ax = _axes()
     plotting.line(ax, "eta=1", *_xy(more["paper"]), "Proposition 15")
     plotting.line(ax, "eta=0", *_xy(more["refined"]), "refined (privacy profile)")

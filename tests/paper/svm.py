@@ -242,7 +242,8 @@ def draw_1(data: Figure1, folder: Any) -> list[Any]:
     middle.set_xlabel("best α")
     middle.set_ylabel("data sets")
     middle.set_title("The winning α gives the outliers away")
-    middle.legend(loc="upper left")
+    middle.set_ylim(top=1.35 * middle.get_ylim()[1])
+    middle.legend(loc="upper right")
 
     positions = np.arange(len(data.private) + 1)
     guesses = [data.plain, *(leak.guess for leak in data.private)]
@@ -263,9 +264,10 @@ def draw_1(data: Figure1, folder: Any) -> list[Any]:
         label="limit by hpcalc's bound, any attack",
     )
     right.axhline(0.5, color="0.6", linewidth=1.0, linestyle=":")
-    right.annotate("a coin", (positions[-1], 0.5), ha="right", va="top", xytext=(0, -4), textcoords="offset points")
+    right.annotate("a coin", (0.0, 0.5), ha="center", va="bottom", xytext=(0, 3), textcoords="offset points")
     right.set_xticks(positions, ["no noise", *(f"σ = {leak.noise_multiplier:g}" for leak in data.private)])
-    right.set_ylim(0.4, 1.12)
+    right.set_ylim(0.4, 1.18)
+    right.set_yticks(np.arange(0.4, 1.05, 0.1))
     right.set_xlabel("noise multiplier of one run (one record)")
     right.set_ylabel("accuracy of the guess")
     right.set_title("Were the eight outliers in?")
