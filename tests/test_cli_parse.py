@@ -16,12 +16,25 @@ from hpcalc.cli.types import Choice, Integer, Number, Orders
 from hpcalc.errors import HpcalcError, InvalidInput
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
-BASE = (
-    "pure zcdp approx-dp gaussian laplace rdp rdp-file profile-file dpsgd noise-multiplier examples batch-size epochs "
-    "accumulation compose"
-).split()
-RUNS = "dist mu eta gamma n p k pmf accept mean max-runs at-least-one".split()
-EVERYWHERE = "delta format conversion method orders explain output spec save-spec".split()
+BASE = [
+    "pure",
+    "zcdp",
+    "approx-dp",
+    "gaussian",
+    "laplace",
+    "rdp",
+    "rdp-file",
+    "profile-file",
+    "dpsgd",
+    "noise-multiplier",
+    "examples",
+    "batch-size",
+    "epochs",
+    "accumulation",
+    "compose",
+]
+RUNS = ["dist", "mu", "eta", "gamma", "n", "p", "k", "pmf", "accept", "mean", "max-runs", "at-least-one"]
+EVERYWHERE = ["delta", "format", "conversion", "method", "orders", "explain", "output", "spec", "save-spec"]
 # What the interface promises, command by command; written out here so that a lost option is noticed.
 PROMISED = {
     "bound": [*BASE, *RUNS, "max-epsilon", "profile-out", "rdp-out", "plot"],
@@ -29,12 +42,33 @@ PROMISED = {
     "utility": [*RUNS, "success-rate", "scores", "column", "minimize", "plot"],
     "compare": [
         *BASE,
-        *"mean at-epsilon at-success law sweep success-rate scores selection sensitivity plot".split(),
+        *[
+            "mean",
+            "at-epsilon",
+            "at-success",
+            "law",
+            "sweep",
+            "success-rate",
+            "scores",
+            "selection",
+            "sensitivity",
+            "plot",
+        ],
     ],
     "plan": [
         *BASE,
         *RUNS,
-        *"law target-epsilon solve-for maximize optimize-eta target-success max-runs-p95 success-rate scores".split(),
+        *[
+            "law",
+            "target-epsilon",
+            "solve-for",
+            "maximize",
+            "optimize-eta",
+            "target-success",
+            "max-runs-p95",
+            "success-rate",
+            "scores",
+        ],
     ],
     "draw": [*RUNS, "count"],
 }
@@ -114,9 +148,17 @@ def test_infinity_only_where_it_means_something() -> None:
     assert Orders().convert("1.5,2,inf", None, None) == (1.5, 2.0, math.inf)
 
 
-@pytest.mark.parametrize(("text", "number"), [("1e3", 1000), ("1e6", 10**6), ("25e-1e0", None), ("2.5", None),
-                                              ("2.50e1", 25), ("7.0", 7), ("1e99", None), ("nan", None), ("1e-400", None),
-                                              ("1e18", 10**18), ("-1", None), ("1e-99999999999", None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1e3", 1000),
+        ("1e6", 10**6),
+        ("2.50e1", 25),
+        ("7.0", 7),
+        ("1e18", 10**18),
+        *((text, None) for text in ("25e-1e0", "2.5", "1e99", "nan", "1e-400", "-1", "1e-99999999999")),
+    ],
+)
 def test_integers(text: str, number: int | None) -> None:
     if number is None:
         with pytest.raises(InvalidInput):

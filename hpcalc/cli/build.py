@@ -59,9 +59,13 @@ def base_from(settings: Settings, *, optional: bool = False) -> Base | None:
             settings.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
         if optional:
             return None
-        choices = ", ".join(f"--{name}" for name in BASE if name not in ("compose", *_words(_TRAINING), "accumulation"))
-        raise CommandLineError(f"no guarantee for one run: give one of {choices},\nor --noise-multiplier with --examples, "
-                               f"--batch-size and --epochs.")  # fmt: skip
+        rest = ("compose", "accumulation", *_words(_TRAINING))
+        choices = ", ".join(f"--{name}" for name in BASE if name not in rest)
+        raise CommandLineError(
+            f"no guarantee for one run: give one of {choices},
+"
+            "or --noise-multiplier with --examples, --batch-size and --epochs"
+        )
     whole = base.compose(*parts)
     return base.repeat(whole, settings["compose"]) if settings["compose"] is not None else whole
 
@@ -146,7 +150,11 @@ def laws_from(settings: Settings) -> list[RunCount] | None:
         return None
     from hpcalc.runs import make_law, parse_law
 
-    return [make_law(**parse_law(text)) for text in texts]
+    laws = []
+    for text in texts:
+        parameters = dict(parse_law(text))
+        laws.append(make_law(str(parameters.pop("dist")), **parameters))
+    return laws
 
 
 def scores_from(settings: Settings) -> Any:

@@ -45,7 +45,9 @@ def _write_options(params: Sequence[click.Parameter], formatter: click.HelpForma
         for param in params:
             if isinstance(param, Option) and param.group == group and not param.hidden:
                 head = ", ".join(sorted(param.opts, key=len, reverse=True))
-                rows.append((f"{head} {param.metavar}" if param.metavar else head, (param.help or "") + _default(param)))
+                rows.append(
+                    (f"{head} {param.metavar}" if param.metavar else head, (param.help or "") + _default(param))
+                )
         if rows:
             with formatter.section(group):
                 if group == GROUPS[0]:
@@ -81,7 +83,7 @@ class Command(click.Command):
         name: str,
         answer: Callable[[Settings], Any],
         params: list[click.Parameter],
-        help: str,  # noqa: A002 - Click's name for it
+        help: str,
         example: str,
     ) -> None:
         super().__init__(name, params=[*params, help_option()], help=help, add_help_option=False)
@@ -114,15 +116,15 @@ class Command(click.Command):
         formatter.write_paragraph()
         name = (self.name or "").upper()
         formatter.write_text(
-            f"Every option has an environment variable, HPCALC_{name}_OPTION (and HPCALC_FORMAT, HPCALC_DELTA for every "
-            f"command); the command line wins over a spec file, the spec file over the environment."
+            f"Every option has an environment variable, HPCALC_{name}_OPTION (and HPCALC_FORMAT, HPCALC_DELTA for "
+            f"every command); the command line wins over a spec file, the spec file over the environment."
         )
 
 
 class Group(click.Group):
     """``hpcalc`` itself: knows the names and summaries of its commands, and loads one when it is asked for."""
 
-    def __init__(self, summaries: dict[str, str], params: list[click.Parameter], help: str, epilog: str) -> None:  # noqa: A002
+    def __init__(self, summaries: dict[str, str], params: list[click.Parameter], help: str, epilog: str) -> None:
         super().__init__("hpcalc", params=[*params, help_option()], help=help, epilog=epilog, add_help_option=False)
         self.no_args_is_help = False
         self.summaries = summaries
@@ -138,7 +140,7 @@ class Group(click.Group):
         from importlib import import_module
 
         command = import_module(f"hpcalc.cli.{cmd_name}").command
-        assert isinstance(command, Command)  # noqa: S101 - a module of this package
+        assert isinstance(command, Command)
         return command
 
     def resolve_command(
@@ -168,5 +170,7 @@ class Group(click.Group):
         """Command names come from the summaries, without loading a command."""
         from click.shell_completion import CompletionItem
 
-        items = [CompletionItem(name, help=text) for name, text in self.summaries.items() if name.startswith(incomplete)]
+        items = [
+            CompletionItem(name, help=text) for name, text in self.summaries.items() if name.startswith(incomplete)
+        ]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -53,7 +53,7 @@ def _answer(settings: Settings) -> DrawResult:
     if settings["count"] > _MOST:
         settings.refuse("count", f"give at most {_MOST}")
     law = runs_from(settings)
-    assert law is not None  # noqa: S101 - only an optional law can be missing
+    assert law is not None
     entropy = random.SystemRandom()
     return DrawResult(law, tuple(law.sample(entropy) for _ in range(settings["count"])))
 

@@ -67,9 +67,7 @@ def execute(ctx: click.Context, command: Command) -> int:
     if output is not None and output != "-":
         write_file(output, render(whole, fmt, echo=echo))
     else:
-        text = render(
-            whole, fmt, echo=echo, encoding=stdout_encoding(), width=terminal_width(), colour=wants_colour()
-        )
+        text = render(whole, fmt, echo=echo, encoding=stdout_encoding(), width=terminal_width(), colour=wants_colour())
         write_stdout(text)
     for case in cases:
         if case["plot"] == "-":

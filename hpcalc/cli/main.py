@@ -76,7 +76,7 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         discard_stdout()
         return CLOSED_PIPE
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
+    except Exception as error:
         if os.environ.get("HPCALC_DEBUG"):
             raise
         message, code = _told(error)
@@ -99,7 +99,10 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "hpcalc: out of memory: the question is too large for this machine", INTERNAL_ERROR
     kind = type(error).__name__
-    return f"hpcalc: internal error: {kind}: {_one_line(str(error))}\nPlease report it; HPCALC_DEBUG=1 shows where.", INTERNAL_ERROR
+    return (
+        f"hpcalc: internal error: {kind}: {_one_line(str(error))}\nPlease report it; HPCALC_DEBUG=1 shows where.",
+        INTERNAL_ERROR,
+    )
 
 
 def _usage(error: click.UsageError) -> str:
@@ -121,4 +124,3 @@ def _usage(error: click.UsageError) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split()) if text.isprintable() else ascii(text)[1:-1]
-

@@ -79,7 +79,7 @@ class Option(click.Option):
     @property
     def key(self) -> str:
         """The option's name in Python, in spec files and in errors, ``max_epsilon``."""
-        assert self.name is not None  # noqa: S101 - Click sets it from the declaration
+        assert self.name is not None
         return self.name
 
     def label(self, ctx: click.Context) -> str:
@@ -145,7 +145,12 @@ _DECLARED: dict[str, dict[str, Any]] = {
         infinite=True, group=_BASE, metavar="RHO", multiple=True, help="RHO-zero-concentrated differential privacy."
     ),
     "approx-dp": _number(
-        infinite=True, group=_BASE, metavar="EPS DELTA", nargs=2, multiple=True, help="(EPS, DELTA)-differential privacy."
+        infinite=True,
+        group=_BASE,
+        metavar="EPS DELTA",
+        nargs=2,
+        multiple=True,
+        help="(EPS, DELTA)-differential privacy.",
     ),
     "gaussian": _number(
         group=_BASE,
@@ -194,7 +199,12 @@ _DECLARED: dict[str, dict[str, Any]] = {
         group=_SGD, metavar="SIGMA", help="DP-SGD in the words of a training script; with the options below."
     ),
     "examples": {"type": Integer(1), "group": _SGD, "metavar": "N", "help": "Size of the training set."},
-    "batch-size": {"type": Integer(1), "group": _SGD, "metavar": "B", "help": "Expected batch size, before accumulation."},
+    "batch-size": {
+        "type": Integer(1),
+        "group": _SGD,
+        "metavar": "B",
+        "help": "Expected batch size, before accumulation.",
+    },
     "epochs": _number(group=_SGD, metavar="E", help="Passes over the training set; steps are rounded up and echoed."),
     "accumulation": {
         "type": Integer(1),
@@ -219,7 +229,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
     "accept": _number(
         group=_RUNS,
         metavar="P",
-        help="threshold: runs repeat until one is accepted; P is a lower bound on one run's acceptance, or the stop coin.",
+        help="threshold: runs repeat until one is accepted; P is a lower bound on its acceptance, or the stop coin.",
     ),
     "mean": _number(group=_RUNS, metavar="M", help="The mean of K in place of the law's scale parameter."),
     "max-runs": {"type": Integer(1), "group": _RUNS, "metavar": "M", "help": "K given K <= M."},
@@ -259,7 +269,9 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "metavar": "M",
         "help": "Choosing one of M candidates: against the exponential mechanism and report-noisy-max.",
     },
-    "sensitivity": _number(group=_QUESTION, metavar="S", help="Sensitivity of the candidates' scores, for --selection."),
+    "sensitivity": _number(
+        group=_QUESTION, metavar="S", help="Sensitivity of the candidates' scores, for --selection."
+    ),
     "target-epsilon": _number(group=_QUESTION, metavar="EPS", help="What the whole search may cost at --delta."),
     "solve-for": {
         "type": Choice(("runs", "zcdp", "pure", "gaussian", "laplace", "dpsgd-noise")),
@@ -331,7 +343,11 @@ _DECLARED: dict[str, dict[str, Any]] = {
         "default": "table",
         "help": "table, yaml, json, csv or markdown (with the reviewer's checklist).",
     },
-    "explain": {"is_flag": True, "group": _OUTPUT, "help": "Say which theorem, inputs, order and conditions gave the answer."},
+    "explain": {
+        "is_flag": True,
+        "group": _OUTPUT,
+        "help": "Say which theorem, inputs, order and conditions gave the answer.",
+    },
     "output": {
         "type": File(),
         "group": _OUTPUT,

@@ -14,6 +14,7 @@ from hpcalc.errors import HpcalcError, InvalidInput
 
 __all__ = ["CommandLineError", "Settings", "shown"]
 
+
 class CommandLineError(HpcalcError):
     """An input error whose text already says where the value came from."""
 

@@ -46,6 +46,11 @@ class _Node:
     children: tuple[Any, ...] = ()
 
 
+def _line(event: yaml.Event) -> int:
+    mark = event.start_mark
+    return mark.line + 1 if mark is not None else 1
+
+
 def _short(tag: str) -> str:
     prefix = "tag:yaml.org,2002:"
     return f"!!{tag[len(prefix) :]}" if tag.startswith(prefix) else tag
@@ -79,7 +84,9 @@ class _Reader:
             root = self._document(events)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            self.refuse(mark.line + 1 if mark else 1, f"not YAML: {shown(error.problem or error.context or 'cannot be parsed')}")
+            self.refuse(
+                mark.line + 1 if mark else 1, f"not YAML: {shown(error.problem or error.context or 'cannot be parsed')}"
+            )
         except yaml.YAMLError as error:
             line = 1 + text.count("\n", 0, getattr(error, "position", 0) or 0)
             self.refuse(line, f"not YAML: {getattr(error, 'reason', None) or 'cannot be parsed'}")
@@ -92,7 +99,7 @@ class _Reader:
         for event in events:
             if isinstance(event, yaml.NodeEvent):
                 if root is not None:
-                    self.refuse(event.start_mark.line + 1, "a second document: keep one, or make a list of cases")
+                    self.refuse(_line(event), "a second document: keep one, or make a list of cases")
                 root = self._node(event, events, 0)
         if root is None:
             raise CommandLineError(f"{self.name}: is empty: write options such as 'zcdp: 0.1'")
@@ -101,18 +108,20 @@ class _Reader:
     def _node(self, event: yaml.NodeEvent, events: Iterator[yaml.Event], depth: int) -> _Node:
         import yaml
 
-        line = event.start_mark.line + 1
+        line = _line(event)
         before = self.nodes
         self._count(1, line)
         if isinstance(event, yaml.AliasEvent):
-            target = self.anchors.get(event.anchor)
-            if target is None:
-                self.refuse(line, f"unknown alias *{shown(event.anchor)}")
+            name = str(event.anchor)
+            if name not in self.anchors:
+                self.refuse(line, f"unknown alias *{shown(name)}")
+            target = self.anchors[name]
             # an alias costs what a copy would, so that a few lines cannot stand for millions of nodes
             self._count(self.sizes[id(target)], line)
             return target
-        if getattr(event, "tag", None) not in (None, "!"):
-            self.refuse(line, f"tag {shown(_short(event.tag))}: tags are not read here; write the value alone")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            self.refuse(line, f"tag {shown(_short(str(tag)))}: tags are not read here; write the value alone")
         if depth > _MAX_DEPTH:
             self.refuse(line, "nested too deeply: a spec is one mapping or a list of mappings")
         if isinstance(event, yaml.ScalarEvent):
@@ -150,9 +159,7 @@ class _Case:
         self.reader = reader
         self.ctx = ctx
         self.alone = alone
-        self.options = {
-            param.key: param for param in ctx.command.params if isinstance(param, Option) and param.in_spec
-        }
+        self.options = {param.key: param for param in ctx.command.params if isinstance(param, Option) and param.in_spec}
 
     def read(self, node: _Node, default_name: str | None) -> Settings:
         """Settings of one case: the command line first, then the case, then the environment and the defaults."""
@@ -166,7 +173,9 @@ class _Case:
                 self.reader.refuse(key_node.line, "an option's name must be a word")
             key = key_node.text.replace("-", "_")
             if key in lines:
-                self.reader.refuse(key_node.line, f"{shown(key_node.text)}: given twice (first on line {lines[key]}): keep one")
+                self.reader.refuse(
+                    key_node.line, f"{shown(key_node.text)}: given twice (first on line {lines[key]}): keep one"
+                )
             lines[key] = key_node.line
             if key == "name":
                 name = self._name(value_node)
@@ -184,7 +193,9 @@ class _Case:
         if node.kind != "scalar" or not node.text.strip() or "\n" in node.text:
             self.reader.refuse(node.line, "name: give one line of text")
         if node.plain and _NOT_TEXT.fullmatch(node.text):
-            self.reader.refuse(node.line, f"name: {node.text}: YAML reads it as something else than text: put it in quotes")
+            self.reader.refuse(
+                node.line, f"name: {node.text}: YAML reads it as something else than text: put it in quotes"
+            )
         return node.text
 
     def _value(self, key: str, key_node: _Node, node: _Node) -> Any:

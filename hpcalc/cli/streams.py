@@ -8,8 +8,16 @@ import sys
 
 from hpcalc.errors import DataFileError
 
-__all__ = ["complain", "discard_stdout", "read_stdin", "stdout_encoding", "terminal_width", "wants_colour", "write_file",
-           "write_stdout"]  # fmt: skip
+__all__ = [
+    "complain",
+    "discard_stdout",
+    "read_stdin",
+    "stdout_encoding",
+    "terminal_width",
+    "wants_colour",
+    "write_file",
+    "write_stdout",
+]
 
 
 def complain(text: str) -> None:

@@ -10,11 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpcalc.errors import InvalidInput
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+    _Choice = click.Choice[str]
+else:  # generic only in newer releases of Click
+    _ParamType, _Choice = click.ParamType, click.Choice
 
 __all__ = ["Choice", "File", "Integer", "Number", "Orders", "Text", "nearest"]
 
@@ -35,7 +41,7 @@ def _name(param: click.Parameter | None) -> str:
     return (param.name if param is not None else None) or "value"
 
 
-class Number(click.ParamType):
+class Number(_ParamType):
     """A finite real number; infinity only where ``infinite`` says that it means something."""
 
     name = "number"
@@ -65,7 +71,7 @@ class Number(click.ParamType):
         raise InvalidInput(name, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
 
 
-class Integer(click.ParamType):
+class Integer(_ParamType):
     """An integer; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
 
     name = "integer"
@@ -101,7 +107,7 @@ class Integer(click.ParamType):
         return int(exact)
 
 
-class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
+class Choice(_Choice):
     """One word of a list; an unknown word is answered with the nearest one and the whole list."""
 
     def __init__(self, choices: Sequence[str]) -> None:
@@ -117,14 +123,12 @@ class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
         raise InvalidInput(_name(param), word, f"{hint}choose from {', '.join(self.words)}")
 
 
-class Orders(click.ParamType):
+class Orders(_ParamType):
     """A comma-separated list of Renyi orders, each above 1; ``inf`` is pure DP."""
 
     name = "orders"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
         if isinstance(value, tuple):
             return value
         name = _name(param)
@@ -136,7 +140,7 @@ class Orders(click.ParamType):
         return orders
 
 
-class Text(click.ParamType):
+class Text(_ParamType):
     """Text that is taken apart later, where its grammar is known (``--rdp``, ``--law``, ``--sweep``)."""
 
     name = "text"
@@ -148,7 +152,7 @@ class Text(click.ParamType):
         return text
 
 
-class File(click.ParamType):
+class File(_ParamType):
     """A file name; whether it can be read or written shows when it is."""
 
     name = "file"

@@ -22,7 +22,7 @@ __all__ = ["render"]
 
 def render(
     document: Mapping[str, Any],
-    format: str,  # noqa: A002 - the option's name
+    format: str,
     *,
     echo: Collection[float] = (),
     encoding: str = "utf-8",

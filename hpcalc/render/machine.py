@@ -24,7 +24,9 @@ def json_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
 
 _WIDTH = 110
 # Plain scalars that every YAML reader takes for text: a word that is no keyword, no number and no date.
-_WORD = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+|[A-Za-z_/][A-Za-z0-9_./+()^%'-]*( [A-Za-z0-9_./+(<>=^%'*-][A-Za-z0-9_./+()<>=,;^%'*-]*)*")
+_WORD = re.compile(
+    r"[0-9]+\.[0-9]+\.[0-9]+|[A-Za-z_/][A-Za-z0-9_./+()^%'-]*( [A-Za-z0-9_./+(<>=^%'*-][A-Za-z0-9_./+()<>=,;^%'*-]*)*"
+)
 _KEYWORD = re.compile(r"(?i)~|null|true|false|yes|no|on|off|y|n|\.?inf|\.?nan")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
@@ -74,9 +76,13 @@ def _flow(value: Any, encoding: str, room: int) -> str | None:
 
 def _inner(value: Any, encoding: str) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(
-            f"{_scalar(str(key), encoding, flow=True)}: {_inner(item, encoding)}" for key, item in value.items()
-        ) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{_scalar(str(key), encoding, flow=True)}: {_inner(item, encoding)}" for key, item in value.items()
+            )
+            + "}"
+        )
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_inner(item, encoding) for item in value) + "]"
     return _scalar(value, encoding, flow=True)
@@ -122,7 +128,7 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     import io
 
     records: list[dict[str, Any]] = []
-    for case in document["cases"] if "cases" in document else [document]:
+    for case in document.get("cases", [document]):
         records.extend(_records(case))
     header = list(dict.fromkeys(key for record in records for key in record))
     out = io.StringIO()

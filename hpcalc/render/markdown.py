@@ -28,7 +28,9 @@ def _lines(block: Block) -> Iterator[str]:
     elif isinstance(block, Grid):
         yield from _title(block.title)
         yield "| " + " | ".join(_inline(name) for name in block.columns) + " |"
-        yield "|" + "|".join(" ---: " if _numeric(block, index) else " --- " for index in range(len(block.columns))) + "|"
+        yield (
+            "|" + "|".join(" ---: " if _numeric(block, index) else " --- " for index in range(len(block.columns))) + "|"
+        )
         for row in block.rows:
             yield "| " + " | ".join(_inline(cell) for cell in row) + " |"
     elif isinstance(block, Notes):

@@ -21,7 +21,9 @@ _FALLBACK_WIDTH = 100  # for sentences in a pipe or a file; grids there are as w
 _GAP = 2
 
 
-def table_text(blocks: Sequence[Block], *, encoding: str = "utf-8", width: int | None = None, colour: bool = False) -> str:
+def table_text(
+    blocks: Sequence[Block], *, encoding: str = "utf-8", width: int | None = None, colour: bool = False
+) -> str:
     """Blocks as text for a stream of the given encoding and width.
 
     Parameters

@@ -165,7 +165,11 @@ class _Writer:
         """The headline and the numbers to hold it against; takes what it shows out of ``rest``."""
         delta, limit = rest.pop("delta", None), rest.pop("max_epsilon", None)
         epsilon, method = rest.pop("epsilon", None), rest.pop("method", None)
-        single, composed, lower = rest.pop("single_run", None), rest.pop("composition", None), rest.pop("lower_bound", None)
+        single, composed, lower = (
+            rest.pop("single_run", None),
+            rest.pop("composition", None),
+            rest.pop("lower_bound", None),
+        )
         reason = rest.pop("reason", None)
         within = rest.pop("within_budget", None)
         at = f" at δ = {self.text(delta, ('delta',))}" if delta is not None else ""
@@ -258,7 +262,8 @@ class _Writer:
         """A list of mappings as a grid whose columns are the union of their keys."""
         columns = list(dict.fromkeys(name for row in rows for name in row))
         cells = tuple(
-            tuple("" if row.get(name) is None else self.text(row[name], (key, name)) for name in columns) for row in rows
+            tuple("" if row.get(name) is None else self.text(row[name], (key, name)) for name in columns)
+            for row in rows
         )
         return Grid("" if key == "rows" else label(key), tuple(label(name) for name in columns), cells, emphasis)
 
