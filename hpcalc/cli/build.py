@@ -62,8 +62,7 @@ def base_from(settings: Settings, *, optional: bool = False) -> Base | None:
         rest = ("compose", "accumulation", *_words(_TRAINING))
         choices = ", ".join(f"--{name}" for name in BASE if name not in rest)
         raise CommandLineError(
-            f"no guarantee for one run: give one of {choices},
-"
+            f"no guarantee for one run: give one of {choices},\n"
             "or --noise-multiplier with --examples, --batch-size and --epochs"
         )
     whole = base.compose(*parts)
