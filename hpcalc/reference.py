@@ -266,7 +266,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the repository")
     arguments = parser.parse_args(argv)
 
-    from hpcalc.cli.main import cli
+    from hpcalc.cli.app import cli
 
     files = build(cli)
     present = {

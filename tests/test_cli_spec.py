@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hpcalc.cli import main
-from hpcalc.cli.main import cli
+from hpcalc.cli.app import cli
 from hpcalc.cli.settings import Settings
 from hpcalc.cli.spec import cases_of, spec_text
 from hpcalc.errors import DataFileError, HpcalcError

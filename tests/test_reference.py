@@ -14,7 +14,7 @@ import pytest
 from shells import ROOT, option_names, program
 
 from hpcalc import __date__, __version__, reference
-from hpcalc.cli.main import cli
+from hpcalc.cli.app import cli
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 PAGES = sorted(path.name for path in (ROOT / "man").iterdir())

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in _THREADS:
             os.environ.setdefault(name, "1")
-        from hpcalc.cli.main import run
+        from hpcalc.cli.app import run
 
         return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
