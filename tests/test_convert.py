@@ -1,0 +1,381 @@
+"""Conversions against 40-digit values, closed forms and independent arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
+from hpcalc.convert import (
+    CKS,
+    EXACT_PROFILE,
+    EXACT_REGION,
+    MIRONOV,
+    PURE,
+    Curve,
+    cks_epsilon,
+    delta_at,
+    delta_from_rdp,
+    epsilon_at,
+    epsilon_from_profile,
+    epsilon_from_rdp,
+    log_of_delta,
+    minimise_over_orders,
+    pure_of,
+    zcdp_of,
+)
+from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.solve import passing_value
+
+LOG = math.log
+LOG10 = math.log(10.0)
+
+
+def cks_reference(rho: float, delta: float) -> mp.mpf:
+    """min over a of rho a + log(1-1/a) - log(a delta)/(a-1) with 40 digits.
+
+    Its derivative is ``rho + log(a delta)/(a-1)^2`` (the terms 1/(a(a-1)) cancel), so at the minimum
+    ``rho (a-1)^2 = -log(a delta)``; the left side rises and the right side falls in a. Bisected in log(a-1).
+    """
+    with mp.workdps(40):
+        rho, delta = mp.mpf(rho), mp.mpf(delta)
+        low, high = mp.mpf(-800), mp.mpf(800)
+        for _ in range(200):
+            mid = (low + high) / 2
+            h = mp.exp(mid)
+            low, high = (mid, high) if rho * h**2 < -mp.log((1 + h) * delta) else (low, mid)
+        h = mp.exp(low)
+        a = 1 + h
+        return max(mp.mpf(0), rho * a + mp.log(h / a) - mp.log(a * delta) / h)
+
+
+def gaussian_profile(sigma: float, epsilon: mp.mpf) -> mp.mpf:
+    s = 1 / mp.mpf(sigma)
+    return mp.ncdf(-epsilon / s + s / 2) - mp.exp(epsilon) * mp.ncdf(-epsilon / s - s / 2)
+
+
+# ------------------------------------------------------------------------------------------------ fixed values
+
+
+@pytest.mark.parametrize(
+    ("sigma", "delta", "cks", "order", "exact"),
+    [
+        (50.0, 1e-6, 0.0777359737, 206.949, 0.0709606830),
+        (0.05, 1e-5, 293.4275283, 1.23769, 284.3918495),
+        (1.0, 1e-5, 4.728386985, None, 4.377178096),
+        (5**0.5, 1e-6, 2.1419389284, None, 1.9945269),
+    ],
+)
+def test_optimum_is_never_the_end_of_a_grid(sigma, delta, cks, order, exact):
+    answer = epsilon_at(Gaussian(sigma), LOG(delta), "cks")
+    assert answer.value == pytest.approx(cks, rel=2e-10)
+    assert answer.rule == CKS
+    if order is not None:
+        assert answer.order == pytest.approx(order, rel=1e-5)
+    best = epsilon_at(Gaussian(sigma), LOG(delta))
+    assert best.value == pytest.approx(exact, rel=2e-9)
+    assert best.rule == EXACT_PROFILE
+
+
+def test_one_curve_several_rules():
+    # sigma = 1, delta = 1e-5; Mironov: min over a of a/2 + log(1e5)/(a-1) = 1/2 + sqrt(2 log 1e5)
+    values = [epsilon_at(Gaussian(1.0), LOG(1e-5), rule) for rule in ("mironov", "cks", "exact")]
+    assert [v.value for v in values] == pytest.approx([5.298525912, 4.728386985, 4.377178096], rel=2e-10)
+    assert values[0].value == pytest.approx(0.5 + math.sqrt(2.0 * LOG(1e5)), rel=1e-14)
+    assert [v.rule for v in values] == [MIRONOV, CKS, EXACT_PROFILE]
+    with pytest.raises(InvalidInput, match="conversion: tightest"):
+        epsilon_at(Gaussian(1.0), LOG(1e-5), "tightest")
+
+
+def test_zcdp_reference():
+    assert epsilon_at(ZCDP(0.1), LOG(1e-6), "mironov").value == pytest.approx(0.1 + 2 * math.sqrt(0.1 * LOG(1e6)))
+    assert epsilon_at(ZCDP(0.1), LOG(1e-6)).value == pytest.approx(2.14193892839, rel=1e-11)
+
+
+@pytest.mark.parametrize("rho", [1e-9, 1e-6, 1e-3, 0.1, 1.0, 50.0, 1e6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-18, 1e-6, 1e-3, 0.1, 0.5])
+def test_cks_minimum_to_machine_precision(rho, delta):
+    expected = cks_reference(rho, delta)
+    assert epsilon_from_rdp(ZCDP(rho), LOG(delta)).value == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
+
+
+def test_dpsgd_sized_budgets_decrease():
+    sigmas = (0.05, 0.5, 1, 2, 5, 10, 50)
+    values = [epsilon_at(Gaussian(s), LOG(1e-5), "cks").value for s in sigmas]
+    known = [293.427528, 10.7248241, 4.72838698, 2.16571555, 0.794314774, 0.375261236, 0.0657344580]
+    assert values == pytest.approx(known, rel=3e-9)
+    assert values == sorted(values, reverse=True)
+
+
+def test_given_orders():
+    # order 2 alone by CKS: 1 + log(1/2) - (log 1e-5 + log 2)/1 = 1 - 2 log 2 + log 1e5
+    alone = epsilon_at(RDPCurve({2: 1.0}), LOG(1e-5), "cks")
+    assert alone.value == pytest.approx(1.0 - 2.0 * LOG(2.0) + LOG(1e5), rel=1e-14)
+    assert alone.value == pytest.approx(11.1266311, rel=1e-8)
+    assert alone.order == 2.0
+    with_pure = epsilon_at(RDPCurve({2: 1.0, math.inf: 1.0}), LOG(1e-5))
+    assert with_pure.value == 1.0
+    assert with_pure.rule == PURE
+
+
+def test_an_order_next_to_one_is_an_order():
+    answer = epsilon_at(RDPCurve({1.0 + 1e-15: 0.1}), LOG(1e-5), "cks")
+    assert math.isfinite(answer.value)
+    assert answer.value > 1e6
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.99, 1.0 - 1e-12])
+def test_large_delta_is_clamped_at_zero(delta):
+    for rule in ("mironov", "cks", "exact", "best"):
+        value = epsilon_at(ZCDP(0.1), LOG(delta), rule).value
+        assert 0.0 <= value < 1.0
+    assert epsilon_at(ZCDP(0.1), LOG(delta)).value == 0.0
+
+
+@pytest.mark.parametrize("delta", [1, 1.0, 1.5, -1e-5, math.nan, math.inf, "0,5", None, True])
+def test_delta_out_of_range_names_the_option(delta):
+    with pytest.raises(InvalidInput, match="^delta: ") as caught:
+        log_of_delta(delta)
+    assert str(delta) in str(caught.value)
+
+
+def test_delta_zero_needs_pure_dp():
+    assert log_of_delta(0) == -math.inf
+    assert epsilon_at(PureDP(1.0), -math.inf).value == 1.0
+    assert epsilon_at(Laplace(2.0), -math.inf).value == 0.5
+    for base in (ZCDP(0.1), Gaussian(1.0), ApproxDP(1.0, 1e-9)):
+        with pytest.raises(NoFiniteBound, match="delta: 0"):
+            epsilon_at(base, -math.inf)
+
+
+def test_delta_below_what_a_double_holds():
+    assert delta_at(Gaussian(1.0), 38.0, "cks").value / LOG10 == pytest.approx(-307.3775234, abs=5e-8)
+    assert delta_at(Gaussian(1.0), 50.0, "cks").value / LOG10 == pytest.approx(-534.1983712, abs=5e-8)
+    assert delta_at(Gaussian(1.0), 50.0).value / LOG10 == pytest.approx(-535.8625342, abs=5e-8)
+    far = delta_at(Gaussian(1.0), 1e4, "cks").value
+    assert -1e8 < far < -4e7
+    # and back again: epsilon at that delta
+    assert epsilon_at(Gaussian(1.0), far, "cks").value == pytest.approx(1e4, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("rule", ["mironov", "cks", "exact", "best"])
+def test_delta_and_epsilon_are_inverse(epsilon, rule):
+    for base in (ZCDP(0.1), Gaussian(1.0), RDPCurve({1.5: 0.1, 4: 0.5, 32: 3.0})):
+        log_delta = delta_at(base, epsilon, rule).value
+        if log_delta == 0.0:
+            continue
+        assert epsilon_at(base, log_delta, rule).value == pytest.approx(epsilon, rel=2e-6, abs=2e-6)
+
+
+def test_composition_by_name():
+    base = repeat(Gaussian(2.8284271247), 5)
+    assert epsilon_at(base, LOG(1e-5)).value == pytest.approx(3.341409469, rel=2e-9)
+    assert epsilon_at(base, LOG(1e-5), "cks").value == pytest.approx(3.616966247, rel=2e-9)
+    # zCDP parts add
+    assert zcdp_of(compose(ZCDP(0.1), Gaussian(1.0))) == pytest.approx(0.6)
+
+
+def test_pure_to_zcdp_and_renyi():
+    assert zcdp_of(PureDP(1.0)) == pytest.approx(math.tanh(0.5), rel=1e-15)
+    assert zcdp_of(PureDP(1.0)) <= 0.5
+    assert PureDP(1.0).rdp([2.0, 64.0]) == pytest.approx([0.7353256641, 0.9950276], rel=1e-7)
+    assert zcdp_of(Gaussian(2.0)) == 0.125
+    assert pure_of(compose(PureDP(1.0), Laplace(2.0))) == 1.5
+    for base in (RDPCurve({2: 0.5}), ApproxDP(1.0, 1e-9), ProfileCurve({1.0: 1e-5})):
+        with pytest.raises(NoFiniteBound):
+            zcdp_of(base)
+    with pytest.raises(NoFiniteBound):
+        pure_of(Gaussian(1.0))
+
+
+def test_slack_comes_off_delta_first():
+    # (0.5, 1e-8): delta = 1e-8 + (1 - 1e-8) delta', so at delta = 1e-6 the pure part has 9.9e-7/(1 - 1e-8) left
+    base = ApproxDP(0.5, 1e-8)
+    left = (1e-6 - 1e-8) / (1.0 - 1e-8)
+    # (e^0.5 - e^eps)/(1 + e^0.5) = left
+    expected = LOG(math.exp(0.5) - left * (1.0 + math.exp(0.5)))
+    assert epsilon_at(base, LOG(1e-6)).value == pytest.approx(expected, rel=1e-12)
+    # by Rényi orders nothing below 0.5 is worth reporting
+    assert epsilon_at(base, LOG(1e-6), "cks").value == 0.5
+    for delta in (1e-8 * (1 - 1e-9), 1e-9):
+        with pytest.raises(NoFiniteBound, match="1e-08"):
+            epsilon_at(base, LOG(delta))
+    curve = Curve(lambda a: 0.1 * a, "m", "c", log_added_delta=LOG(4e-7))
+    rest = (1e-6 - 4e-7) / (1.0 - 4e-7)
+    assert epsilon_from_rdp(curve, LOG(1e-6)).value == pytest.approx(
+        epsilon_from_rdp(ZCDP(0.1), LOG(rest)).value, rel=1e-13
+    )
+    assert epsilon_from_rdp(curve, LOG(3.9e-7)).value == math.inf
+    total = delta_from_rdp(curve, 2.0).value
+    inner = math.exp(delta_from_rdp(ZCDP(0.1), 2.0).value)
+    assert math.exp(total) == pytest.approx(4e-7 + (1 - 4e-7) * inner, rel=1e-12)
+
+
+def test_no_guarantee_is_not_an_epsilon():
+    for base in (Gaussian(0.0), ZCDP(math.inf), PureDP(math.inf)):
+        with pytest.raises(NoFiniteBound):
+            epsilon_at(base, LOG(1e-6))
+
+
+def test_no_loss_costs_nothing():
+    for base in (ZCDP(0.0), PureDP(0.0), RDPCurve({2: 0.0})):
+        assert epsilon_at(base, LOG(0.3)).value == 0.0
+    assert epsilon_at(ZCDP(0.0), LOG(1e-6)).value == 0.0
+    assert delta_at(PureDP(0.0), 0.0).value == -math.inf
+
+
+# ------------------------------------------------------------------------------------------------ exact rules
+
+
+@pytest.mark.parametrize("sigma", [0.05, 1.0, 7.0, 300.0])
+@pytest.mark.parametrize("delta", [1e-200, 1e-6, 0.01])
+def test_gaussian_profile_inverse_meets_delta(sigma, delta):
+    value = epsilon_at(Gaussian(sigma), LOG(delta)).value
+    # e^value and two tails that nearly cancel: digits enough for both
+    with mp.workdps(300):
+        at, below = (gaussian_profile(sigma, mp.mpf(value) * (1 + k * mp.mpf("1e-9"))) for k in (1, -1))
+        assert at <= delta
+        assert value == 0.0 or below >= delta
+
+
+def test_profile_inverse_on_steps_and_plateaus():
+    steps = ProfileCurve({0.5: 1e-3, 1.0: 1e-5, 2.0: 1e-5, 3.0: 1e-7})
+    assert epsilon_at(steps, LOG(1e-5)).value == pytest.approx(1.0, rel=1e-12)
+    assert epsilon_at(steps, LOG(1e-7)).value == pytest.approx(3.0, rel=1e-12)
+    with pytest.raises(NoFiniteBound):
+        epsilon_at(steps, LOG(1e-8))
+    assert epsilon_from_profile(lambda t: np.where(t < 0.3, 0.0, -50.0), -20.0) == pytest.approx(0.3, rel=1e-14)
+    assert epsilon_from_profile(lambda t: np.zeros_like(t), -1.0) == math.inf
+    assert epsilon_from_profile(lambda t: np.full_like(t, -5.0), -1.0) == 0.0
+    assert epsilon_from_profile(lambda t: np.full_like(t, math.nan), -1.0) == math.inf
+    assert epsilon_from_profile(lambda t: -t, -1e200) == pytest.approx(1e200, rel=1e-14)
+
+
+def single_order_reference(order: float, rdp: float, delta: float) -> mp.mpf:
+    """max over u of log((V(u) - delta)/u), V by bisection on both Bernoulli divergences, golden search in log u."""
+    a, budget = mp.mpf(order), mp.exp((mp.mpf(order) - 1) * mp.mpf(rdp))
+
+    def image(u):
+        low, high = u, mp.mpf(1)
+        for _ in range(90):
+            v = (low + high) / 2
+            one = v**a * u ** (1 - a) + (1 - v) ** a * (1 - u) ** (1 - a)
+            other = u**a * v ** (1 - a) + (1 - u) ** a * (1 - v) ** (1 - a)
+            low, high = (v, high) if max(one, other) <= budget else (low, v)
+        return low
+
+    def value(x):
+        u = mp.exp(x)
+        v = image(u)
+        return mp.log((v - delta) / u) if v > delta else mp.mpf(-1000) - abs(x)
+
+    low, high = mp.mpf(-60), mp.mpf(0) - mp.mpf("1e-3")
+    grid = [low + (high - low) * k / 240 for k in range(241)]
+    best = max(range(241), key=lambda k: value(grid[k]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 240)]
+    ratio = (mp.sqrt(5) - 1) / 2
+    for _ in range(60):
+        x, y = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, y) if value(x) > value(y) else (x, high)
+    return max(mp.mpf(0), value((low + high) / 2))
+
+
+@pytest.mark.parametrize(
+    ("order", "rdp", "delta"), [(2.0, 0.5, 0.1), (2.0, 0.5, 1e-6), (1.5, 0.05, 0.02), (8.0, 2.0, 0.3)]
+)
+def test_best_conversion_of_one_order(order, rdp, delta):
+    with mp.workdps(30):
+        expected = float(single_order_reference(order, rdp, delta))
+    base = RDPCurve({order: rdp})
+    answer = epsilon_at(base, LOG(delta))
+    assert answer.value == pytest.approx(expected, rel=5e-6, abs=1e-6)
+    assert answer.value >= expected * (1.0 - 1e-12)
+    assert answer.value <= epsilon_at(base, LOG(delta), "cks").value
+    if answer.value:
+        assert answer.rule == EXACT_REGION
+
+
+def test_best_conversion_of_order_two_is_the_published_one():
+    assert epsilon_at(RDPCurve({2: 0.5}), LOG(0.1)).value == pytest.approx(0.925, abs=5e-4)
+    assert epsilon_at(RDPCurve({2: 0.5}), LOG(0.1), "cks").value == pytest.approx(1.416, abs=5e-4)
+
+
+def test_exact_conversion_lies_between_a_mechanism_and_cks():
+    for rho, delta in ((0.1, 1e-6), (0.1, 1e-3), (0.1, 0.1), (2.0, 0.1)):
+        gaussian = epsilon_at(Gaussian(1.0 / math.sqrt(2.0 * rho)), LOG(delta)).value
+        exact = epsilon_at(ZCDP(rho), LOG(delta), "exact").value
+        cks = epsilon_at(ZCDP(rho), LOG(delta), "cks").value
+        assert gaussian < exact <= cks
+        if delta <= 1e-6:
+            assert cks - exact < 1e-4
+        elif delta <= 1e-3:
+            assert cks - exact < 1e-3
+
+
+def test_epsilon_never_rises_with_delta():
+    for base in (
+        ZCDP(0.1),
+        Gaussian(0.7),
+        RDPCurve({2: 0.5, 16: 2.0}),
+        Laplace(0.5),
+        RDPCurve({4: 1.0, math.inf: 2.0}),
+    ):
+        deltas = np.concatenate([np.geomspace(1e-12, 0.5, 60), [9.99e-4, 1e-3, 1.001e-3]])
+        values = [epsilon_at(base, LOG(d)).value for d in sorted(deltas)]
+        assert all(later <= earlier * (1 + 1e-12) for earlier, later in zip(values, values[1:], strict=False))
+
+
+# ------------------------------------------------------------------------------------------------ the search
+
+
+def test_search_ignores_nan_and_inf():
+    def ragged(a):
+        return np.where(a > 50.0, math.nan, np.where(a < 3.0, math.inf, (np.log(a) - 2.0) ** 2))
+
+    value, order = minimise_over_orders(ragged, None)
+    assert value == pytest.approx(0.0, abs=1e-13)
+    assert order == pytest.approx(math.exp(2.0), rel=1e-6)
+    assert minimise_over_orders(lambda a: np.full_like(a, math.nan), None) == (math.inf, None)
+    assert minimise_over_orders(lambda a: a, np.array([math.inf])) == (math.inf, None)
+    assert minimise_over_orders(lambda a: np.full_like(a, math.nan), np.array([2.0])) == (math.inf, None)
+
+
+@pytest.mark.parametrize("target", [-30.0, -12.0, 3.0, 25.0, 300.0])
+def test_search_extends_past_its_first_grid(target):
+    value, order = minimise_over_orders(lambda a: (np.log(a - 1.0) - target) ** 2, None)
+    assert value < 1e-3
+    assert math.log(order - 1.0) == pytest.approx(target, abs=0.05)
+
+
+def test_search_stops_at_a_cliff():
+    value, order = minimise_over_orders(lambda a: np.where(a <= 256.0, cks_epsilon(a, 1e-6 * a, -40.0), math.inf), None)
+    assert order <= 256.0
+    assert value == pytest.approx(float(cks_epsilon(np.array([256.0]), np.array([256e-6]), -40.0)[0]), rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "cks", "exact"),
+    [
+        (0.01, 1e-6, 338.682595, 306.350376),
+        (1e-3, 1e-6, 2763.04116, 2436.55249),
+        (1e-4, 1e-6, 20398.0634, 17241.1083),
+        (1000.0, 1e-6, 0.0250995891, None),
+        (50.0, 1e-6, 0.161980055, None),
+        (1.0, 1e-6, 4.53087712, None),
+        (10.0, 1e-5, None, 0.4998886197),
+    ],
+)
+def test_noise_for_a_target(epsilon, delta, cks, exact):
+    for rule, expected in (("cks", cks), ("exact", exact)):
+        if expected is None:
+            continue
+        sigma = passing_value(lambda s: epsilon_at(Gaussian(s), LOG(delta), rule).value, epsilon, 1.0, rising=False)
+        assert sigma == pytest.approx(expected, rel=3e-9)
+        assert epsilon_at(Gaussian(sigma), LOG(delta), rule).value <= epsilon
