@@ -9,8 +9,8 @@ import click
 import pytest
 
 from hpcalc.cli import main
-from hpcalc.cli.command import Command
 from hpcalc.cli.app import cli
+from hpcalc.cli.command import Command
 from hpcalc.cli.options import GROUPS, Option
 from hpcalc.cli.types import Choice, Integer, Number, Orders
 from hpcalc.errors import HpcalcError, InvalidInput

@@ -9,8 +9,8 @@ import click
 
 from hpcalc import __version__
 from hpcalc.cli.command import Group
-from hpcalc.cli.options import Option
-from hpcalc.cli.streams import complain, discard_stdout, write_stdout
+from hpcalc.cli.option import Option
+from hpcalc.cli.streams import complain, discard_stdout, help_width, write_stdout
 from hpcalc.errors import ExitCode, HpcalcError
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
@@ -66,7 +66,7 @@ def run(argv: Sequence[str]) -> int:
 
             register()
             return int(shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", instruction))
-        with cli.make_context("hpcalc", list(argv)) as ctx:
+        with cli.make_context("hpcalc", list(argv), terminal_width=help_width()) as ctx:
             code = cli.invoke(ctx)
         return int(code or 0)
     except click.exceptions.Exit as stop:

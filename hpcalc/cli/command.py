@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hpcalc.cli.options import GROUPS, Option
-from hpcalc.cli.types import nearest
+from hpcalc.cli.option import GROUPS, Option
 
 if TYPE_CHECKING:
     from hpcalc.cli.settings import Settings
@@ -149,6 +148,8 @@ class Group(click.Group):
         """As Click does it, with the nearest name in the error."""
         name = str(args[0])
         if name not in self.summaries and not ctx.resilient_parsing:
+            from hpcalc.cli.types import nearest
+
             near = nearest(name, tuple(self.summaries))
             hint = f"did you mean {near}?" if near else f"choose {', '.join(self.summaries)}"
             raise click.UsageError(f"no command {name}: {hint}", ctx)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.options import Option
+from hpcalc.cli.option import Option
 from hpcalc.cli.settings import CommandLineError, Settings
 from hpcalc.cli.streams import complain, stdout_encoding, terminal_width, wants_colour, write_file, write_stdout
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from hpcalc.cli.options import Option
+from hpcalc.cli.option import Option
 from hpcalc.errors import HpcalcError, InvalidInput
 
 __all__ = ["CommandLineError", "Settings", "shown"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from hpcalc.cli.options import Option
+from hpcalc.cli.option import Option
 from hpcalc.cli.settings import CommandLineError, Settings, shown
 from hpcalc.cli.streams import read_stdin
 from hpcalc.cli.types import Integer, Number, Orders, nearest

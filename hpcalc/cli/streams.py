@@ -11,6 +11,7 @@ from hpcalc.errors import DataFileError
 __all__ = [
     "complain",
     "discard_stdout",
+    "help_width",
     "read_stdin",
     "stdout_encoding",
     "terminal_width",
@@ -74,6 +75,11 @@ def terminal_width() -> int | None:
         return os.get_terminal_size(1).columns or None
     except (OSError, ValueError):
         return None
+
+
+def help_width() -> int:
+    """Columns for ``--help``, at most 78; asking Click for them would load shutil and four compression modules."""
+    return max(min(terminal_width() or 80, 80) - 2, 50)
 
 
 def write_stdout(text: str) -> None:
