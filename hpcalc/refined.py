@@ -233,7 +233,7 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
     """
     a, b = np.exp(log_a - log_mean), np.exp(log_b - log_mean)
     a, b = np.concatenate([[0.0], a[::-1]]), np.concatenate([[0.0], b[::-1]])
-    keep = _concave_hull(b, a)
+    keep = concave_hull(b, a)
     rise_a, rise_b = np.diff(a[keep]), np.diff(b[keep])
     used = rise_a > 0.0
     with np.errstate(divide="ignore"):
@@ -241,7 +241,7 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
     return Envelope(np.log(rise_a[used]) + log_mean, shifts)
 
 
-def _concave_hull(b: Array, a: Array) -> Array:
+def concave_hull(b: Array, a: Array) -> Array:
     """Indices of the upper concave hull of points with nondecreasing b and a, from the first point on."""
     index = np.arange(b.size)
     for _ in range(200):

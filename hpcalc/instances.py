@@ -1,0 +1,468 @@
+"""Explicit mechanisms: what no analysis can report less than.
+
+Each function builds a pair of output laws (Q, Q') that meets the base guarantee, an order "best" on their outcomes, and
+computes the hockey-stick divergence of the whole search on them exactly. Outcomes are merged into blocks; merging is
+post-processing, so any discretisation gives a valid lower bound.
+
+* Where the region V is the mechanism's own, the pair ``q = du, q' = dV`` attains it. Two orders are tried: (a) the
+  outcomes with the most negative privacy loss first, up to some mass, then the rest by decreasing loss; (b) every
+  outcome that the proof of the profile bound R2 can use (see :mod:`hpcalc.refined`) at its own maximising rank, the
+  others by increasing loss in between.
+* Where only a Rényi curve is known that pair would break it. A three-point mechanism (Papernot and Steinke 2022,
+  Appendix D.3, has this shape) meets every order in both directions: a top block (u0, v0), a bad outcome (b, b'), the
+  rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcalc.base import Base, Gaussian
+from hpcalc.logmath import Array, Rank, log1mexp, log_ndtr, logsubexp, logsumexp
+from hpcalc.ranks import RankCurve
+from hpcalc.refined import concave_hull, smallest_epsilon
+from hpcalc.runs import Law
+
+__all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
+
+# Margin for the rounding of the sums below; the printed value is rounded down besides.
+_MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A lower bound on the whole search's ε at the given δ.
+
+    Attributes
+    ----------
+    epsilon : float
+        No analysis under the same assumptions can report less.
+    instance : str
+        The mechanism: ``"region-pair"``, ``"three-point"``, ``"gaussian-pair"``, ``"loss-distribution"``.
+    """
+
+    epsilon: float
+    instance: str
+
+
+def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
+    """Best lower bound among the instances that fit the base.
+
+    Parameters
+    ----------
+    base : Base
+        One run's guarantee.
+    law : Law
+        Law of K.
+    log_delta : float
+        Natural logarithm of δ.
+    upper : float
+        The reported ε (tells where to look; may be inf).
+    curve : RankCurve
+        Samples of F and F(V), used to choose the order "best".
+
+    Returns
+    -------
+    LowerBound or None
+        None where no instance is known (δ = 0 with a base that is not pure, no finite guarantee).
+    """
+    pair = _pair(base, log_delta, law.log_mean)
+    found: list[LowerBound] = []
+    if pair is not None:
+        found.append(_ordered(pair[0], law, log_delta, upper, curve, pair[1]))
+    if not base.exact_profile and math.isfinite(log_delta):
+        point = _three_point(base, law, log_delta, curve)
+        if point is not None:
+            found.append(point)
+    return max(found, key=lambda bound: bound.epsilon) if found else None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Pairs that attain a region
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def region_pair(base: Base, x: Array) -> tuple[Array, Array]:
+    """Blocks of the pair that attains the base's region: ``(log q, log q')`` by increasing privacy loss log(q/q').
+
+    Parameters
+    ----------
+    base : Base
+        Its region must be a mechanism's own (``exact_profile``).
+    x : ndarray
+        Increasing normal scores of the ranks u at which the blocks are cut.
+    """
+    cuts = np.unique(np.concatenate([x, base.kinks]))
+    u = Rank(np.concatenate([[-np.inf], log_ndtr(cuts), [0.0]]), np.concatenate([[0.0], log_ndtr(-cuts), [-np.inf]]))
+    v = base.region(u)
+    log_q, log_p = _differences(u), _differences(v)
+    if v.log_u[0] > -np.inf:  # the (eps, delta) atom that only the neighbouring input produces
+        log_q, log_p = np.concatenate([[-np.inf], log_q]), np.concatenate([v.log_u[:1], log_p])
+    return log_q, log_p
+
+
+def _differences(rank: Rank) -> Array:
+    low = logsubexp(rank.log_u[1:], rank.log_u[:-1])
+    high = logsubexp(rank.log_q[:-1], rank.log_q[1:])
+    return np.where(rank.log_u[:-1] > -0.5, high, low)
+
+
+def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, Array], str] | None:
+    """A discretised pair that meets the base guarantee, with its name."""
+    own = getattr(base.core, "discretised_pair", None)
+    if own is not None:
+        return (own(), "loss-distribution") if base.slack == 0.0 else None
+    reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
+    if base.exact_profile:
+        width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)
+        x = np.linspace(-reach - width, reach, 1200)
+        return region_pair(base, x), "region-pair"
+    if base.orders is None and base.zcdp_rho < 1e6 and not base.pure_epsilon < math.inf and base.slack == 0.0:
+        normal = Gaussian(1.0 / math.sqrt(2.0 * base.zcdp_rho))
+        return region_pair(normal, np.linspace(-reach - min(normal.shift, 60.0), reach, 800)), "gaussian-pair"
+    return None
+
+
+def _ordered(
+    pair: tuple[Array, Array], law: Law, log_delta: float, upper: float, curve: RankCurve, name: str
+) -> LowerBound:
+    """The better of orders (a) and (b)."""
+    log_q, log_p = pair
+    best = _solve(law, log_q, log_p, _order_b(log_q, log_p, curve, upper), log_delta)
+    if best > 0.0 and best < upper * (1.0 - 1e-4):
+        best = max(best, _solve(law, log_q, log_p, _order_b(log_q, log_p, curve, best), log_delta))
+    if best < upper * (1.0 - 1e-3):
+        best = max(best, _search_order_a(law, log_q, log_p, log_delta, best))
+    return LowerBound(max(best * (1.0 - _MARGIN), 0.0), name)
+
+
+def _whole_search(law: Law, log_q: Array, log_p: Array, order: Array) -> tuple[Array, Array]:
+    """Block probabilities of the whole search under both inputs, ``(log dA, log dA')``, in rank order."""
+    return _blocks(law, log_q[order]), _blocks(law, log_p[order])
+
+
+def _blocks(law: Law, log_mass: Array) -> Array:
+    mass = np.exp(log_mass)
+    below = np.concatenate([[0.0], np.cumsum(mass)])
+    above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]])
+    total = below[-1]
+    with np.errstate(divide="ignore"):
+        rank = Rank(np.minimum(np.log(below / total), 0.0), np.minimum(np.log(above / total), 0.0))
+        # whichever of u, 1-u is small carries the digits
+        left = Rank(rank.log_u[:-1], rank.log_q[:-1])
+        right = Rank(rank.log_u[1:], rank.log_q[1:])
+        out = law.log_block(left, right, log_mass - math.log(total))
+    return np.asarray(np.where(np.isneginf(log_mass), -np.inf, out), dtype=float)
+
+
+def _log_hockey_stick(log_a: Array, log_b: Array, epsilon: float) -> float:
+    with np.errstate(invalid="ignore"):
+        loss = np.where(np.isneginf(log_a), -np.inf, log_a - log_b)
+    gain = loss > epsilon
+    if not gain.any():
+        return -math.inf
+    return float(logsumexp(log_a[gain] + log1mexp(epsilon - loss[gain])))
+
+
+def _solve(law: Law, log_q: Array, log_p: Array, order: Array, log_delta: float) -> float:
+    """ε of one ordered pair at δ (0 if none is positive, inf if δ is never reached)."""
+    log_a, log_b = _whole_search(law, log_q, log_p, order)
+    if log_delta == -math.inf:
+        some = ~np.isneginf(log_a)
+        return float(np.max((log_a - log_b)[some]))
+    return smallest_epsilon(lambda e: np.asarray(_log_hockey_stick(log_a, log_b, float(e))), log_delta)
+
+
+def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Array:
+    """Order (b): outcomes that can profit at their own maximising rank, the others by increasing loss."""
+    if not math.isfinite(epsilon):
+        return np.arange(log_q.size)
+    scale = float(curve.law.log_mean)
+    a, b = np.exp(curve.log_f - scale)[::-1], np.exp(curve.log_g - scale)[::-1]
+    a, b = np.concatenate([[0.0], a]), np.concatenate([[0.0], b])
+    log_u = np.concatenate([[0.0], curve.rank.log_u[::-1]])
+    keep = concave_hull(b, a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_slope = np.log(np.diff(a[keep])) - np.log(np.diff(b[keep]))  # decreasing along the hull
+    middle = 0.5 * (np.maximum(log_u[keep][1:], -745.0) + log_u[keep][:-1])
+    usable = np.isfinite(log_slope)
+    log_slope, middle = log_slope[usable][::-1], middle[usable][::-1]
+    with np.errstate(invalid="ignore"):
+        log_s = epsilon + np.where(np.isneginf(log_q), np.inf, log_p - log_q)
+    if log_slope.size == 0:
+        return np.arange(log_q.size)
+    profits = log_s < log_slope[-1]
+    # by decreasing loss, so by increasing rank wanted
+    takers = np.flatnonzero(profits)[::-1]
+    fillers = np.flatnonzero(~profits)
+    mass = np.exp(log_q)
+    wanted = np.exp(np.interp(log_s[takers], log_slope, middle))
+    before = np.concatenate([[0.0], np.cumsum(mass[takers])[:-1]])
+    need = np.maximum.accumulate(np.maximum(wanted - before, 0.0)) if takers.size else before[:0]
+    start = np.concatenate([[0.0], np.cumsum(mass[fillers])[:-1]]) if fillers.size else np.empty(0)
+    keys = np.concatenate([need, start])
+    return np.concatenate([takers, fillers])[np.argsort(keys, kind="stable")]
+
+
+def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floor: float) -> float:
+    """Order (a), maximised over the mass u0 that the most negative losses fill."""
+    size = log_q.size
+    everything = np.arange(size)
+
+    def order(cut: int) -> Array:
+        return np.concatenate([everything[:cut], everything[cut:][::-1]])
+
+    def score(cut: int, epsilon: float) -> float:
+        return _log_hockey_stick(*_whole_search(law, log_q, log_p, order(cut)), epsilon)
+
+    best = floor
+    for _ in range(2):
+        lo, hi, step = 0, size, max(size // 24, 1)
+        top = 0
+        while True:
+            cuts = range(lo, hi, step)
+            top = max(cuts, key=lambda cut: score(cut, best * (1.0 + 1e-6) + 1e-12))
+            if step == 1:
+                break
+            lo, hi, step = max(top - step, 0), min(top + step + 1, size), max(step // 6, 1)
+        value = _solve(law, log_q, log_p, order(top), log_delta)
+        if not value > best * (1.0 + 1e-6):
+            return max(best, value)
+        best = value
+    return best
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Three-point mechanisms for Rényi curves
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> LowerBound | None:
+    """Best three-point mechanism near the maximiser of R1's M, checked at every order in both directions.
+
+    The search uses few orders and an interpolated region; the instance it finds is then certified, giving way a
+    little where a constraint is broken.
+    """
+    order, rank = _supremum_point(base, law, log_delta, curve)
+    orders = _search_orders(base, order)
+    budget = (orders - 1.0) * base.rdp(orders) * (1.0 - 2e-6)
+    use = np.isfinite(budget) & (budget < 600.0)
+    orders, budget = orders[use], budget[use]
+    if orders.size == 0:
+        return None
+    start_u = float(rank.log_u - rank.log_q)
+    log_b = log_delta + math.log(order / (order - 1.0)) - float(law.log_density(rank))
+    # for small epsilon the best bad outcome is much larger than delta over its gain: scan upwards from there
+    scan = np.stack(np.meshgrid(log_b + np.arange(0.0, 9.0, 0.75), [-9.0, -6.0, -4.0, -2.5, -1.5]), axis=-1).reshape(-1, 2)
+    scan = np.column_stack([np.full(len(scan), start_u), np.minimum(scan[:, 0], -0.7), scan[:, 1]])
+    value = _three_point_values(curve, law, log_delta, orders, budget, scan)
+    best_x, best_value = scan[int(np.argmax(value))], float(np.max(value))
+    widths = np.array([0.3, 0.4, 1.5])
+    offsets = np.stack(np.meshgrid(*([np.array([-1.0, 0.0, 1.0])] * 3), indexing="ij"), axis=-1).reshape(-1, 3)
+    for _ in range(22):
+        trial = best_x + offsets * widths
+        value = _three_point_values(curve, law, log_delta, orders, budget, trial)
+        top = int(np.argmax(value))
+        moved = value[top] > best_value and bool(offsets[top].any())
+        if value[top] > best_value:
+            gained, best_value, best_x = float(value[top]) - best_value, float(value[top]), trial[top]
+            if moved and gained < 2e-5 * abs(best_value) and widths[0] < 0.05:
+                break
+        widths = widths * (1.0 if moved else 0.5)
+        if widths[0] < 2e-3:
+            break
+    if not math.isfinite(best_value):
+        return None
+    for give in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1):
+        x = np.array([best_x[0], best_x[1], math.log(math.exp(min(best_x[2], 0.0)) * (1.0 + give) + give)])
+        value_ = _certified_three_point(base, law, log_delta, x, curve)
+        if math.isfinite(value_):
+            return LowerBound(max(value_, 0.0), "three-point")
+    return None
+
+
+def _search_orders(base: Base, order: float) -> Array:
+    """Some dozens of orders around the one that binds."""
+    if base.orders is not None:
+        return base.orders[np.isfinite(base.orders)]
+    return 1.0 + (order - 1.0) * np.exp(np.linspace(-4.5, 4.5, 61))
+
+
+def _check_orders(base: Base, count: int) -> Array:
+    if base.orders is not None:
+        return base.orders[np.isfinite(base.orders)]
+    return 1.0 + np.exp(np.linspace(math.log(1e-4), math.log(1e8), count))
+
+
+def _supremum_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Rank]:
+    """Order and rank at which R1 with the usual conversion is attained (on the samples: a starting point)."""
+    grid = base.orders if base.orders is not None else 1.0 + np.exp(np.arange(-4.0, 16.0, 0.1))
+    grid = grid[np.isfinite(grid) & np.isfinite(base.rdp(grid))]
+    h = grid[:, None] - 1.0
+    inner = slice(1, -1)
+    with np.errstate(invalid="ignore"):
+        values = grid[:, None] * curve.log_f[inner] - h * curve.log_g[inner]
+    values = np.where(np.isnan(values), -np.inf, values)
+    place = np.argmax(values, axis=1)
+    epsilon = (values[np.arange(grid.size), place] + h[:, 0] * base.rdp(grid) - log_delta - np.log(grid)) / h[:, 0]
+    epsilon = epsilon + np.log(h[:, 0] / grid)
+    k = int(np.argmin(epsilon))
+    i = int(place[k]) + 1
+    return float(grid[k]), curve.rank.take(i)
+
+
+def _points(curve: RankCurve, x: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """``(u0, v0, b, 1-u0, 1-v0)`` from (logit u0, log b, log of the share of V(u0) - u0 that v0 leaves)."""
+    inner = slice(1, -1)
+    node, image = curve.rank.take(inner), curve.image.take(inner)
+    top = Rank.from_logit(x[:, 0])
+    largest = Rank.from_logit(np.interp(x[:, 0], node.log_u - node.log_q, image.log_u - image.log_q))
+    u0 = np.exp(top.log_u)
+    left = np.exp(np.minimum(x[:, 2], 0.0)) * np.maximum(np.exp(largest.log_u) - u0, 0.0)
+    v0 = np.maximum(np.exp(largest.log_u) - left, u0)
+    return u0, v0, np.exp(np.minimum(x[:, 1], 0.0)), np.exp(top.log_q), np.exp(largest.log_q) + left
+
+
+def _least_bad(orders: Array, budget: Array, u0: Array, v0: Array, b: Array, rest_q: Array, rest_v: Array) -> Array:
+    """Log of the least b' that keeps ``D_a(Q || Q')`` within budget at every order (n x orders, fixed point)."""
+    h = orders - 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log_u, log_v, log_b = np.log(u0)[:, None], np.log(v0)[:, None], np.log(b)[:, None]
+        log_rest = np.log(rest_q - b)[:, None]
+        log_bad = np.full((u0.size, 1), -np.inf)
+        for _ in range(2):
+            left = np.log(np.maximum(rest_v[:, None] - np.exp(log_bad), 0.0))
+            spent = np.logaddexp(orders * log_u - h * log_v, orders * log_rest - h * left)
+            room = logsubexp(np.maximum(np.where(np.isnan(spent), np.inf, budget), spent), spent)
+            each = (orders * log_b - room) / h
+            log_bad = np.max(np.where(np.isnan(each), np.inf, each), axis=1, keepdims=True)
+    return np.asarray(log_bad[:, 0], dtype=float)
+
+
+def _reverse_ok(
+    orders: Array, budget: Array, u0: Array, v0: Array, b: Array, log_bad: Array, rest_q: Array, rest_v: Array
+) -> Array:
+    """Largest excess over orders of ``(a-1) D_a(Q' || Q) - budget`` (<= 0 is fine)."""
+    h = orders - 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        terms = np.stack(
+            [
+                orders * np.log(v0)[:, None] - h * np.log(u0)[:, None],
+                orders * log_bad[:, None] - h * np.log(b)[:, None],
+                orders * np.log(rest_v - np.exp(log_bad))[:, None] - h * np.log(rest_q - b)[:, None],
+            ]
+        )
+        moment = logsumexp(terms, axis=0)
+    out = np.max(np.where(np.isnan(moment), np.inf, moment) - budget, axis=1)
+    return np.asarray(out, dtype=float)
+
+
+def _three_point_values(
+    curve: RankCurve, law: Law, log_delta: float, orders: Array, budget: Array, x: Array
+) -> Array:
+    """ε of each candidate (rows of x), ``-inf`` where it breaks the curve."""
+    u0, v0, b, rest_q, rest_v = _points(curve, x)
+    fits = (b < 0.999 * rest_q) & (v0 > 0.0) & (rest_v > 0.0)
+    b = np.where(fits, b, 0.5 * rest_q)
+    log_bad = _least_bad(orders, budget, u0, v0, b, rest_q, rest_v)
+    fits &= np.isfinite(log_bad) & (np.exp(log_bad) < rest_v) & (log_bad < np.log(b))
+    log_bad = np.where(fits, log_bad, np.log(0.5 * np.minimum(b, rest_v)))
+    fits &= _reverse_ok(orders, budget, u0, v0, b, log_bad, rest_q, rest_v) <= 0.0
+    value = _three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)
+    return np.asarray(np.where(fits, value, -np.inf), dtype=float)
+
+
+def _three_point_epsilon(
+    law: Law, log_delta: float, u0: Array, v0: Array, b: Array, bad: Array, rest_q: Array, rest_v: Array
+) -> Array:
+    """``log((dA - delta)/dA')`` of the bad outcome."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_a = law.log_block(
+            Rank(np.log(u0), np.log(rest_q)), Rank(np.log(u0 + b), np.log(rest_q - b)), np.log(b)
+        )
+        log_b = law.log_block(
+            Rank(np.log(v0), np.log(rest_v)), Rank(np.log(v0 + bad), np.log(rest_v - bad)), np.log(bad)
+        )
+        value = np.where(log_a > log_delta, logsubexp(np.maximum(log_a, log_delta), log_delta) - log_b, -np.inf)
+    return np.asarray(np.where(np.isnan(value), -np.inf, value), dtype=float)
+
+
+def _certified_three_point(base: Base, law: Law, log_delta: float, x: Array, curve: RankCurve) -> float:
+    """ε of one candidate whose constraints are checked on thousands of orders, b' raised until they hold."""
+    u0, v0, b, rest_q, rest_v = _points(curve, x[None, :])
+    orders = _check_orders(base, 3000)
+    rdp = base.rdp(orders)
+    use = np.isfinite(rdp)
+    orders, rdp = orders[use], rdp[use]
+    # between orders 1 % apart the curves bend by less than the margin
+    budget = (orders - 1.0) * rdp * (1.0 - 1e-6)
+    # orders whose budget is beyond any finite mechanism here need no check
+    log_bad = _least_bad(orders, budget, u0, v0, b, rest_q, rest_v)
+    for _ in range(30):
+        if not np.isfinite(log_bad[0]) or np.exp(log_bad[0]) >= rest_v[0]:
+            return -math.inf
+        h = orders - 1.0
+        with np.errstate(divide="ignore", over="ignore"):
+            terms = np.stack(
+                [
+                    orders * np.log(u0) - h * np.log(v0),
+                    orders * np.log(b) - h * log_bad,
+                    orders * np.log(rest_q - b) - h * np.log(rest_v - np.exp(log_bad)),
+                ]
+            )
+        over = float(np.max(logsumexp(terms, axis=0) - budget))
+        if over <= 0.0:
+            break
+        log_bad = log_bad + max(over, 1e-9)
+    else:
+        return -math.inf
+    if _reverse_ok(orders, budget, u0, v0, b, log_bad, rest_q, rest_v)[0] > 0.0:
+        return -math.inf
+    return float(_three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)[0]) - 1e-10
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Conditional sampling
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> LowerBound | None:
+    """Lower bound for "run until accepted": the accepted set holds mass ``b`` of the highest losses, the rest lowest.
+
+    Parameters
+    ----------
+    base : Base
+        One run.
+    accept : float
+        The acceptance probability that every input has at least.
+    log_delta : float
+        Natural logarithm of δ.
+    """
+    pair = _pair(base, log_delta, -math.log(accept))
+    if pair is None:
+        return None
+    (log_q, log_p), name = pair
+    q, p = np.exp(log_q), np.exp(log_p)
+    order = np.arange(q.size)
+    best = 0.0
+    total = np.concatenate([[0.0], np.cumsum(q)])
+    back = np.concatenate([[0.0], np.cumsum(q[::-1])])
+    for count in np.unique(np.geomspace(1, q.size, 80).astype(int)):
+        high = order[::-1][:count]
+        lows = int(np.searchsorted(total, max(accept - back[count], 0.0), side="left"))
+        chosen = np.unique(np.concatenate([order[:lows], high]))
+        mass_q, mass_p = float(np.sum(q[chosen])), float(np.sum(p[chosen]))
+        if mass_q < accept or mass_p < accept:
+            continue
+        log_a, log_b = log_q[chosen] - math.log(mass_q), log_p[chosen] - math.log(mass_p)
+        if log_delta == -math.inf:
+            value = float(np.max(log_a - log_b))
+        else:
+            value = smallest_epsilon(
+                lambda e, a=log_a, b=log_b: np.asarray(_log_hockey_stick(a, b, float(e))), log_delta
+            )
+        best = max(best, value)
+    return LowerBound(max(best * (1.0 - _MARGIN), 0.0), name)
