@@ -41,7 +41,7 @@ LAW_LABELS = {
 """The five laws of the paper's figures; the keys are names of line styles."""
 
 
-ORDERS = np.unique(np.concatenate([np.geomspace(1.02, 2.0, 8), np.linspace(2.0, 20.0, 37)]))
+ORDERS = np.unique(np.concatenate([np.geomspace(1.02, 2.0, 8), np.linspace(2.0, 8.0, 13), np.linspace(8.0, 20.0, 13)]))
 MEANS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0, 100.0, 300.0, 1000.0)
 FIGURE_2_MEANS = (2.0, 10.0, 100.0, 1000.0)
 FIGURE_7_MEANS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -115,7 +115,8 @@ def renyi_curve(law: hpcalc.Law, method: str, orders: Array = ORDERS) -> Curve:
     base = hpcalc.ZCDP(RHO)
     if method == "paper":
         return Curve(orders, paper_bound(base, law).rdp(orders))
-    values = refined.RefinedRDP(base, law).rdp(orders)
+    curve = refined.RefinedRDP(base, law)
+    values = np.array([float(curve.sharpen(float(order)).rdp(np.array([order]))[0]) for order in orders])
     return Curve(orders, np.minimum.accumulate(values[::-1])[::-1])
 
 
