@@ -16,7 +16,7 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
@@ -30,7 +30,7 @@ from hpcalc.tails import (
     log_integral,
     log_mean_exp,
     log_poisson_pmf,
-    log_sinhc,
+    log_sinhc_gap,
 )
 
 __all__ = [
@@ -57,6 +57,7 @@ _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
 _LARGEST_RUNS = 10**300
 _LARGEST_CUTOFF = 100_000
 _CHUNK = 1 << 20
+_HEAD = 4096
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -98,6 +99,19 @@ def _log1mexp_minus(log_x: Array | float) -> Array:
     log_x = np.asarray(log_x, dtype=float)
     with np.errstate(over="ignore"):
         return np.where(log_x < -40.0, log_x, log1mexp(-np.exp(np.maximum(log_x, -40.0))))
+
+
+def _log_softplus(z: Array | float) -> Array:
+    """``log log(1 + e^z)``, for ``e^z`` below the smallest double too."""
+    z = np.asarray(z, dtype=float)
+    return np.where(z < -40.0, z, np.log(softplus(np.maximum(z, -40.0))))
+
+
+def _log_hazard(log_x: Array | float) -> Array:
+    """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
+    log_x = np.minimum(np.asarray(log_x, dtype=float), 0.0)
+    with np.errstate(divide="ignore"):
+        return np.where(log_x < -40.0, log_x, np.log(-log1mexp(np.maximum(log_x, -40.0))))
 
 
 def _times(count: float, log_x: Array | float) -> Array:
@@ -205,17 +219,31 @@ class RunCount(ABC):
         tail = (2 * rng.getrandbits(256) + 1) / (1 << 258)  # uniform in (0, 1/2)
         return self._invert(math.log(tail), upper=upper)
 
+    @cached_property
+    def _head(self) -> tuple[Array, Array]:
+        """``P[K <= k]`` and ``P[K > k]`` for k < 4096: draws and most quantiles are a look-up."""
+        p = np.exp(self.log_pmf(np.arange(float(_HEAD))))
+        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(_HEAD - 1)))[::-1])[::-1]
+        return np.cumsum(p), above
+
     def _invert(self, log_tail: float, *, upper: bool) -> int:
         """Smallest k with ``P[K > k] <= tail`` (upper) or ``P[K <= k] >= tail``."""
+        below, above = self._head
+        if upper:
+            tail = math.exp(log_tail + _TIE)
+            if above[-1] <= tail:
+                return int(np.searchsorted(-above, -tail))
+        else:
+            tail = math.exp(log_tail - _TIE)
+            if below[-1] >= tail:
+                return int(np.searchsorted(below, tail))
 
         def reached(k: int) -> bool:
             if upper:
                 return self.log_sf(k) <= log_tail + _TIE
             return self.log_cdf(k) >= log_tail - _TIE
 
-        if reached(0):
-            return 0
-        lo, step = 0, 1
+        lo, step = _HEAD - 1, _HEAD
         while not reached(lo + step):  # lo never reaches
             lo += step
             step *= 2
@@ -427,6 +455,7 @@ class TruncatedNegativeBinomial(Law):
     eta: float
     log_gamma: float
     label: str = "tnb"
+    given_gamma: float | None = field(default=None, compare=False, repr=False)  # as typed, for the echo
 
     def __post_init__(self) -> None:
         eta = _number("eta", self.eta, "give a number > -1")
@@ -451,7 +480,7 @@ class TruncatedNegativeBinomial(Law):
         number = _number("gamma", gamma, "give a number with 0 < gamma <= 1")
         if not 0.0 < number <= 1.0:
             raise InvalidInput("gamma", gamma, "give a number with 0 < gamma <= 1")
-        return cls(eta, math.log(number), label)
+        return cls(eta, math.log(number), label, number)
 
     @classmethod
     def with_mean(cls, mean: float, *, eta: float, label: str = "tnb") -> TruncatedNegativeBinomial:
@@ -486,7 +515,7 @@ class TruncatedNegativeBinomial(Law):
     @property
     def gamma(self) -> float:
         """Gamma itself; 0.0 where it lies below the smallest double (``log_gamma`` keeps it)."""
-        return math.exp(self.log_gamma)
+        return math.exp(self.log_gamma) if self.given_gamma is None else self.given_gamma
 
     def parameters(self) -> Echo:
         # below the normal doubles gamma has lost its digits: echo what still determines the law
@@ -555,7 +584,15 @@ class TruncatedNegativeBinomial(Law):
         """``log`` of the integral over [0, L] of ``(1 - e^-r)^k e^(-power r)``: an incomplete beta function."""
         size = self._length
         peak = math.log1p(k / power) if power > 0.0 and k < power * 1e300 else size
-        return log_integral(lambda r: _times(k, log1mexp(-r)) - power * r, 0.0, size, peak)
+        # beyond the end (1 - e^-r)^k is 1 to the last bit and what is left is an exponential
+        end = min(size, math.log(max(k, 1.0)) + 37.0) if k > 0.0 else 0.0
+        body = log_integral(lambda r: k * log1mexp(-r) - power * r, 0.0, end, peak, 1.0)
+        if end == size:
+            return body
+        rest = size - end
+        start = end if power >= 0.0 else size
+        far = math.log(rest) - power * start + float(log_mean_exp(abs(power) * rest))
+        return float(logaddexp(body, far))
 
     def log_sf(self, k: int) -> float:
         if k <= 0:
@@ -582,22 +619,19 @@ class TruncatedNegativeBinomial(Law):
         return np.asarray(self.log_mean - (self.eta + 1.0) * softplus(rank.log_u + self._log_odds), dtype=float)
 
     def _depth(self, rank: Rank) -> tuple[Array, Array]:
-        """``w = -log(gamma + (1-gamma) u)`` and ``d = L - w``, each without cancellation."""
-        log_x = self._log_not_gamma + rank.log_q
-        with np.errstate(invalid="ignore"):
-            near = -log1mexp(np.minimum(log_x, -0.5))
-            far = -logaddexp(self.log_gamma, self._log_not_gamma + rank.log_u)
-        w = np.where(log_x < -0.5, near, far)
-        return np.asarray(np.maximum(w, 0.0), dtype=float), softplus(rank.log_u + self._log_odds)
+        """Logarithms of ``w = -log(gamma + (1-gamma) u)`` and of ``d = L - w``, each without cancellation."""
+        log_x = self._log_not_gamma + np.asarray(rank.log_q, dtype=float)
+        with np.errstate(divide="ignore"):
+            far = np.log(np.maximum(-logaddexp(self.log_gamma, self._log_not_gamma + rank.log_u), 0.0))
+        return np.where(log_x < -0.5, _log_hazard(log_x), far), _log_softplus(rank.log_u + self._log_odds)
 
     def _raw(self, rank: Rank) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
-        w, d = self._depth(rank)
+        log_w, log_d = self._depth(rank)
+        w, d = np.exp(log_w), np.exp(log_d)
         size, h = self._length, abs(self.eta)
         base = -math.log(size) - float(log_mean_exp(h * size))
-        with np.errstate(divide="ignore"):
-            log_f = base + np.log(w) + log_mean_exp(h * w)
-            log_s = base + np.log(d) + log_mean_exp(h * d)
+        log_f, log_s = base + log_w + log_mean_exp(h * w), base + log_d + log_mean_exp(h * d)
         return (log_f - h * d, log_s) if self.eta >= 0.0 else (log_f, log_s - h * w)
 
     def log_pgf(self, rank: Rank) -> Array:
@@ -616,13 +650,12 @@ class TruncatedNegativeBinomial(Law):
         log_width = np.asarray(log_width, dtype=float)
         if self._length == 0.0:
             return log_width
-        w_lo, d_lo = self._depth(lo)
-        step = softplus(self._log_not_gamma + log_width + w_lo)  # w(lo) - w(hi)
+        log_w, log_d = self._depth(lo)
+        log_step = _log_softplus(self._log_not_gamma + log_width + np.exp(log_w))  # of w(lo) - w(hi)
         size, h = self._length, abs(self.eta)
-        with np.errstate(divide="ignore"):
-            out = np.log(step) - math.log(size) + log_mean_exp(h * step) - float(log_mean_exp(h * size))
-        tilt = d_lo if self.eta >= 0.0 else self._depth(hi)[0]
-        return np.asarray(out - h * tilt, dtype=float)
+        out = log_step - math.log(size) + log_mean_exp(h * np.exp(log_step)) - float(log_mean_exp(h * size))
+        tilt = log_d if self.eta >= 0.0 else self._depth(hi)[0]
+        return np.asarray(out - h * np.exp(tilt), dtype=float)
 
     @cached_property
     def expected_quantile(self) -> float:
@@ -633,7 +666,7 @@ class TruncatedNegativeBinomial(Law):
             # (1 - G((1-eta)L)/G(L)) / (1 - e^(-eta L)) with G(x) = (e^x - 1)/x
             x = (1.0 - eta) * size
             if max(abs(x), size) <= 1.0:
-                gap = -0.5 * eta * size + log_sinhc(x) - log_sinhc(size)
+                gap = -0.5 * eta * size - log_sinhc_gap(size, eta)
             else:
                 gap = float(log_mean_exp(abs(x))) - float(log_mean_exp(size)) + (-eta * size if x >= 0.0 else -size)
             if eta > 0.0:
@@ -673,10 +706,10 @@ def _exp(x: float) -> float:
 
 def _tnb_log_mean(eta: float, size: float) -> float:
     """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))`` at ``gamma = exp(-size)``; relatively accurate near 0 too."""
+    h = 1.0 + eta
     if size * max(abs(eta), 1.0) <= 1.0:
-        return 0.5 * (1.0 + eta) * size + log_sinhc(size) - log_sinhc(eta * size)
+        return 0.5 * h * size + log_sinhc_gap(size, h)
     if eta <= -0.5:
-        h = 1.0 + eta
         # log of (e^L - 1)/(e^(-eta L) - 1) times -eta, around L (1 + eta)
         return h * size + math.log1p(-math.expm1(-h * size) / -math.expm1(eta * size) * math.exp(eta * size)) \
             + math.log1p(-h)  # fmt: skip
@@ -778,12 +811,6 @@ class Binomial(Law):
             np.where(log_pu < -0.6, near, logaddexp(self._log_miss, math.log(self.p) + rank.log_q)), dtype=float
         )
 
-    def _log_hazard(self, log_x: Array) -> Array:
-        """``log(-log(1 - x))`` from ``log x``."""
-        log_x = np.minimum(log_x, 0.0)
-        with np.errstate(divide="ignore"):
-            return np.where(log_x < -36.0, log_x, np.log(-log1mexp(np.maximum(log_x, -36.0))))
-
     def log_density(self, rank: Rank) -> Array:
         return np.asarray(self.log_mean + _times(self.n - 1, self._log_fail(rank)), dtype=float)
 
@@ -801,7 +828,7 @@ class Binomial(Law):
         base = self._log_fail(lo)
         with np.errstate(invalid="ignore"):
             share = np.where(np.isneginf(log_width), -np.inf, math.log(self.p) + np.asarray(log_width) - base)
-            out = self.n * base + _log1mexp_minus(math.log(self.n) + self._log_hazard(share))
+            out = self.n * base + _log1mexp_minus(math.log(self.n) + _log_hazard(share))
         return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
 
     @property
@@ -1022,10 +1049,9 @@ class _Tabular(Law):
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         k, log_p = self._some
         base = np.asarray(lo.log_q, dtype=float)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.minimum(np.where(np.isneginf(log_width), -np.inf, np.asarray(log_width) - base), 0.0)
-            hazard = np.where(share < -36.0, share, np.log(-log1mexp(np.maximum(share, -36.0))))
-        out = self._sum(log_p, k, np.where(np.isneginf(base), 0.0, base), hazard)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isneginf(log_width), -np.inf, np.asarray(log_width) - base)
+        out = self._sum(log_p, k, np.where(np.isneginf(base), 0.0, base), _log_hazard(share))
         return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
 
     @property
@@ -1341,7 +1367,10 @@ class AtLeastOne(Law):
     def sd(self) -> float:
         if math.isinf(self.law.log_prob_zero):
             return self.law.sd
-        growth = self.law._second_factorial / math.exp(self._shift)
+        share = math.exp(self._shift)
+        if share > 0.7:
+            return math.sqrt(max(self.law.sd**2 / share - self.law.mean**2 * self.law.prob_zero / share**2, 0.0))
+        growth = self.law._second_factorial / share
         return math.sqrt(max(growth - self.mean * math.expm1(self.log_mean), 0.0))
 
     @property
@@ -1358,14 +1387,19 @@ class AtLeastOne(Law):
     def log_density(self, rank: Rank) -> Array:
         return np.asarray(self.law.log_density(rank) - self._shift, dtype=float)
 
-    def log_survival(self, rank: Rank) -> Array:
-        return np.asarray(np.minimum(self.law.log_survival(rank) - self._shift, 0.0), dtype=float)
+    def _raw(self, rank: Rank) -> tuple[Array, Array]:
+        """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
+        log_f = self.law.log_block(rank, _ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
+        log_s = self.law.log_survival(rank) - self._shift
+        return np.minimum(log_f, 0.0), np.minimum(log_s, 0.0)
 
     def log_pgf(self, rank: Rank) -> Array:
-        # (f(1-u) - f(0)) / (1 - f(0)) is the block from u to 1
-        direct = self.law.log_block(rank, _ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
-        lost = self.log_survival(rank)
-        return np.asarray(np.where(lost < -0.7, log1mexp(lost), np.minimum(direct, 0.0)), dtype=float)
+        log_f, log_s = self._raw(rank)
+        return np.asarray(np.where(log_s < -0.7, log1mexp(log_s), log_f), dtype=float)
+
+    def log_survival(self, rank: Rank) -> Array:
+        log_f, log_s = self._raw(rank)
+        return np.asarray(np.where(log_f < -0.7, log1mexp(log_f), log_s), dtype=float)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
@@ -1511,7 +1545,7 @@ def make_law(dist: str, **params: object) -> RunCount:
     >>> make_law("poisson", mean=10, max_runs=30).parameters()
     {'mu': 10.0, 'max_runs': 30}
     """
-    if not isinstance(dist, str) or dist not in DISTRIBUTIONS:
+    if str(dist) not in DISTRIBUTIONS:
         near = difflib.get_close_matches(str(dist), DISTRIBUTIONS, 1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise InvalidInput("dist", dist, f"{hint}the laws are {', '.join(DISTRIBUTIONS)}")

@@ -26,7 +26,7 @@ __all__ = [
     "log_integral",
     "log_mean_exp",
     "log_poisson_pmf",
-    "log_sinhc",
+    "log_sinhc_gap",
     "stirling_correction",
 ]
 
@@ -35,17 +35,20 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
 
-def log_sinhc(x: float) -> float:
-    """``log(sinh(x/2) / (x/2))``, an even function, to full relative accuracy as ``x -> 0``."""
-    x = abs(x)
-    if x <= 1.0:
-        y = 0.25 * x * x
-        term, total = 1.0, 0.0
-        for j in range(1, 9):
-            term *= y / ((2 * j) * (2 * j + 1))
-            total += term
-        return math.log1p(total)
-    return 0.5 * x + math.log1p(-math.exp(-x)) - math.log(x)
+def log_sinhc_gap(x: float, h: float) -> float:
+    """``S(x) - S((1-h) x)`` for ``S(x) = log(sinh(x/2) / (x/2))``, ``|x|, |(1-h) x| <= 1``.
+
+    Relatively accurate as x or h goes to 0.
+    """
+    y = 0.25 * x * x
+    term, gap, base = 1.0, 0.0, 0.0
+    ratio = 1.0 - h
+    for j in range(1, 9):
+        term *= y / ((2 * j) * (2 * j + 1))
+        power = ratio ** (2 * j)
+        gap += term * (-math.expm1(2 * j * math.log1p(-h)) if abs(h) < 0.5 else 1.0 - power)
+        base += term * power
+    return math.log1p(gap / (1.0 + base))
 
 
 def log_mean_exp(x: Array | float) -> Array:
@@ -148,10 +151,24 @@ def _panel() -> tuple[Array, Array]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: float) -> float:
+def log_integral(
+    log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, scale: float = math.inf
+) -> float:
     """``log`` of the integral of ``exp(log_g)`` over ``[lo, hi]`` for a concave ``log_g`` with its maximum at ``peak``.
 
-    Relative error about 1e-14; the value itself may lie far below the smallest double.
+    Parameters
+    ----------
+    log_g : callable
+        Vectorised, concave.
+    lo, hi, peak : float
+        Range, and where ``log_g`` is largest (clipped to the range).
+    scale : float
+        Distance over which ``log_g`` may change its slope where that is less than it takes to fall by 45.
+
+    Returns
+    -------
+    float
+        With an absolute error of about 1e-14; the integral itself may lie far below the smallest double.
     """
     if not lo < hi:
         return -math.inf
@@ -160,7 +177,6 @@ def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: fl
     if math.isinf(top):  # a peak on an end where log_g is -inf by rounding only
         return -math.inf
     nodes, weights = _panel()
-    edges = [np.linspace(0.0, 1.0, 11)]
     parts = []
     for side, room in ((-1.0, peak - lo), (1.0, hi - peak)):
         if room <= 0.0:
@@ -170,7 +186,7 @@ def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: fl
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             fallen = top - log_g(peak + side * reach) > 45.0
         length = float(reach[int(np.argmax(fallen))]) if fallen.any() else room
-        cuts = edges[0] * length
+        cuts = length * np.linspace(0.0, 1.0, 1 + max(10, math.ceil(min(length / scale, 500.0))))
         width = np.diff(cuts)
         points = cuts[:-1, None] + width[:, None] * nodes
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
