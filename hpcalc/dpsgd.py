@@ -149,7 +149,7 @@ class DPSGD(ConvolvedBase):
     --------
     >>> base = DPSGD(256 / 60000, 1.1, 14062)
     >>> round(float(base.rdp(2.0)), 5)
-    0.32955
+    0.32899
     """
 
     rate: float

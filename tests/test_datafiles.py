@@ -1,0 +1,396 @@
+"""Files of points, laws and scores: every shape other tools write, and a thousand files that must be refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tracemalloc
+
+import pytest
+
+from hpcalc.datafiles import (
+    parse_rdp_text,
+    profile_text,
+    rdp_text,
+    read_pmf,
+    read_profile,
+    read_rdp,
+    read_scores,
+)
+from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
+
+CURVE = {1.5: 0.31, 2.0: 0.42, 64.0: 2.9, math.inf: 3.1}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="file.yaml"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return str(path)
+
+    return write
+
+
+CURVE_FILES = {
+    "columns.csv": "order,epsilon\n1.5,0.31\n2,0.42\n64,2.9\ninf,3.1\n",
+    "alphas.csv": "Alpha;RDP;noise\n64;2.9;1\n2;0.42;1\n1.5;.31;1\nInfinity;3.1;1\n",
+    "tabs.tsv": "# from an accountant\norder\trdp\n1.5\t31e-2\n\n2\t0.42\n64\t2.9\ninf\t3.1\n",
+    "bom.csv": "\ufefforder,epsilon\r\n1.5,0.31\r\n2,0.42\r\n64,2.9\r\ninf,3.1\r\n",
+    "quoted.csv": '"order","epsilon"\n"1.5","0.31"\n2,0.42\n64,2.9\ninf,3.1\n',
+    "lists.json": '{"alphas": [1.5, 2, 64, Infinity], "rdp": [0.31, 0.42, 2.9, 3.1], "sampled": true}',
+    "pairs.json": "[[2, 0.42], [1.5, 0.31], [64, 2.9], [Infinity, 3.1]]",
+    "mappings.json": '[{"order": 1.5, "eps": 0.31}, {"order": 2, "eps": 0.42}, {"order": 64, "eps": 2.9},'
+    ' {"order": "inf", "eps": 3.1}]',
+    "keys.json": '{"1.5": 0.31, "2": 0.42, "64.0": 2.9, "inf": 3.1}',
+    "keys.yaml": "1.5: .31\n2: 42e-2\n64: 2.9\n.inf: 3.1\n",
+    "mappings.yaml": "- {order: 1.5, rdp: 0.31}\n- order: 2\n  rdp: 0.42\n- {order: 64, rdp: 2.9}\n"
+    "- {order: .inf, rdp: 3.1}\n",
+    "wrapped.yml": "rdp:\n- {order: 1.5, epsilon: 0.31}\n- {order: 2, epsilon: 0.42}\n- [64, 2.9]\n- [inf, 3.1]\n",
+    "bound.yaml": "epsilon: 4.2\ndelta: 1e-6\nrdp: [[1.5, 0.31], [2, 0.42], [64, 2.9], [.inf, 3.1]]\n",
+    "nameless": '{"orders": [1.5, 2, 64, "inf"], "epsilon": [0.31, 0.42, 2.9, 3.1]}',
+    "nameless2": "orders: [1.5, 2, 64, inf]\nepsilon: [0.31, 0.42, 2.9, 3.1]\n",
+    "nameless3": "order,epsilon\n1.5,0.31\n2,0.42\n64,2.9\ninf,3.1",
+    "again.csv": "order,epsilon\n2,0.42\n1.5,0.31\n2,0.42\n64,2.9\ninf,3.1\n",
+    "anchor.yaml": "- [1.5, &a 0.31]\n- [2, 0.42]\n- [64, 2.9]\n- [.inf, 3.1]\n- [1.5, *a]\n",
+}
+
+
+@pytest.mark.parametrize("name", CURVE_FILES)
+def test_curves_are_read_from_every_shape(write, name):
+    curve = read_rdp(write(CURVE_FILES[name], name))
+    assert curve == CURVE
+    assert list(curve) == sorted(curve)
+
+
+def test_points_on_the_command_line():
+    assert parse_rdp_text("2:1,inf:1") == {2.0: 1.0, math.inf: 1.0}
+    assert parse_rdp_text(" 1e1 : 5e-1 ,2:.25") == {2.0: 0.25, 10.0: 0.5}
+    for text in (
+        "2:nan,4:1",
+        "1:1",
+        "0.9:1",
+        "2:-1",
+        "2",
+        "2:1:3",
+        "",
+        "2:1,,4:2",
+        "2:1,2:3",
+        "4:1,8:0.5",
+        "x:1",
+        "2:1e999",
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            parse_rdp_text(text)
+        assert caught.value.parameter == "rdp"
+    with pytest.raises(InvalidInput, match=r"0\.9"):
+        parse_rdp_text("0.9:1,2:1")
+
+
+PROFILE_FILES = {
+    "a.csv": "epsilon,delta\n0,0.1\n2,1e-9\n1,1e-3\n",
+    "b.json": '{"epsilon": [0, 1, 2], "delta": [0.1, 1e-3, 1e-9]}',
+    "c.yaml": "profile:\n- {epsilon: 0.0, delta: 0.1}\n- {epsilon: 1.0, delta: 1e-3}\n- [2, 1.0e-9]\n",
+    "d.yaml": "0: 0.1\n1: 1e-3\n2: 1e-9\n",
+}
+
+
+@pytest.mark.parametrize("name", PROFILE_FILES)
+def test_profiles_are_read_from_every_shape(write, name):
+    assert read_profile(write(PROFILE_FILES[name], name)) == {0.0: 0.1, 1.0: 1e-3, 2.0: 1e-9}
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json", "csv", "out"])
+def test_what_is_written_is_read_back(write, suffix):
+    points = [
+        {"epsilon": 0.0, "delta": 0.12345678901234567, "log10_delta": -0.9084850188786497},
+        {"epsilon": 1e-05, "delta": 1e-300, "log10_delta": -300.0},
+        {"epsilon": 50.0, "delta": None, "log10_delta": -534.1983712},
+    ]
+    back = read_profile(write(profile_text(f"x.{suffix}", points), f"x.{suffix}"))
+    assert back == {0.0: 0.12345678901234567, 1e-05: 1e-300, 50.0: 5e-324}
+    curve = [{"order": 1.5, "epsilon": 1e-20}, {"order": 1e6, "epsilon": 7.0}, {"order": math.inf, "epsilon": 7.5}]
+    assert read_rdp(write(rdp_text(f"y.{suffix}", curve), f"y.{suffix}")) == {1.5: 1e-20, 1e6: 7.0, math.inf: 7.5}
+
+
+def test_written_yaml_and_json_are_plain():
+    yaml = pytest.importorskip("yaml")
+    points = [
+        {"epsilon": 1e-5, "delta": 1e-7, "log10_delta": -7.0},
+        {"epsilon": 3.0, "delta": None, "log10_delta": -400.0},
+    ]
+    assert yaml.safe_load(profile_text("p.yaml", points)) == {"profile": points}
+    assert json.loads(profile_text("p.json", points)) == {"profile": points}
+    assert "Infinity" not in rdp_text("p.json", [{"order": math.inf, "epsilon": 1.0}])
+
+
+def test_a_positive_number_never_becomes_zero(write):
+    assert read_profile(write("epsilon,delta\n0,0.5\n9,1e-400\n", "f.csv"))[9.0] > 0.0
+    assert read_rdp(write("order,epsilon\n2,1e-400\n", "f.csv"))[2.0] > 0.0
+    assert read_profile(write("epsilon,delta\n0,0.5\n9,0\n", "f.csv"))[9.0] == 0.0
+
+
+def test_laws_of_the_number_of_runs(write):
+    law = {1: 0.5, 4: 0.25, 16: 0.25}
+    for name, text in {
+        "a.yaml": "{1: 0.5, 4: 0.25, 16: 0.25}",
+        "b.json": '{"1": 0.5, "16": 0.25, "4": 0.25}',
+        "c.csv": "k,probability\n1,0.5\n4,.25\n16,25e-2\n",
+        "d.json": "[[1, 0.5], [4, 0.25], [16, 0.25]]",
+        "e.yaml": "- {k: 1, p: 0.5}\n- {k: 4, p: 0.25}\n- {k: 1.6e1, p: 0.25}\n",
+    }.items():
+        assert read_pmf(write(text, name)) == law, name
+    assert read_pmf(write("[0.1, 0.4, 0.5]", "list.json")) == {0: 0.1, 1: 0.4, 2: 0.5}
+    for text in (
+        "1: 0.5",
+        "1: 0.5\n2: 0.6",
+        "1: nan\n2: 1",
+        "1.5: 1",
+        "-1: 1",
+        "1: 2\n2: -1",
+        "1: 0.5\n1: 0.5",
+        "[]",
+        "{}",
+    ):
+        with pytest.raises(InvalidInput):
+            read_pmf(write(text))
+
+
+def test_scores(write):
+    assert read_scores(write("0.91\n0.93\n\n.9\n9e-1", "s.txt")) == [0.91, 0.93, 0.9, 0.9]
+    table = write("run, accuracy,loss\n1,0.91,0.3\n2,0.93,0.2\n", "s.csv")
+    assert read_scores(table, "accuracy") == [0.91, 0.93]
+    assert read_scores(table, "Loss") == [0.3, 0.2]
+    with pytest.raises(InvalidInput, match="run, accuracy, loss"):
+        read_scores(table, "acuracy")
+    with pytest.raises(InvalidInput, match="--column"):
+        read_scores(table)
+    assert read_scores(write("accuracy\n0.5\n0.6\n", "s.csv")) == [0.5, 0.6]
+    assert read_scores(write("[0.5, 1e-1]", "s.json")) == [0.5, 0.1]
+    assert read_scores(write("a: [0.5, 1e-1]\nb: [1, 2]", "s.yaml"), "b") == [1.0, 2.0]
+    assert read_scores(write('[{"acc": 0.5}, {"acc": 0.6}]', "s.json"), "acc") == [0.5, 0.6]
+    for text in ("0.5\nnan\n", "0.5\ninf\n", "0.5\n0,6\n", "accuracy\n", "0.5 0.6\n", "0.5\n\n--\n"):
+        with pytest.raises(InvalidInput):
+            read_scores(write(text, "s.txt"))
+
+
+REFUSED = {
+    "duplicate": ("order,epsilon\n2,0.4\n2,0.5\n", "twice"),
+    "decreasing": ("order,epsilon\n2,0.5\n4,0.4\n", "never decreases"),
+    "nan": ("order,epsilon\n2,nan\n4,0.4\n", "line 2: epsilon at order 2 is not a number"),
+    "negative": ("order,epsilon\n2,0.1\n4,-0.4\n", "line 3: epsilon -0.4 at order 4 is negative"),
+    "order one": ("order,epsilon\n1,0.1\n", "line 2: order 1.0"),
+    "order nan": ("order,epsilon\nnan,0.1\n", "line 2: order is not a number"),
+    "text": ("order,epsilon\n2,about half\n", "line 2"),
+    "comma": ("order;epsilon\n2;0,5\n", "decimal point"),
+    "no header": ("2,0.5\n3,0.6\n", "name the columns"),
+    "wrong header": ("epsilon,delta\n2,0.5\n", "call it order"),
+    "two candidates": ("order,epsilon,rdp\n2,0.5,0.5\n", "keep one"),
+    "ragged": ("order,epsilon\n2\n", "line 2: 1 cells"),
+    "empty": (" \n", "empty"),
+    "header only": ("order,epsilon\n", "no rows"),
+    "too large": ("order,epsilon\n2,1e999\n", "too large"),
+    "comments only": ("# nothing\n", "empty"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_told_apart(write, name):
+    text, expected = REFUSED[name]
+    with pytest.raises(InvalidInput) as caught:
+        read_rdp(write(text, "curve.csv"))
+    assert expected in str(caught.value)
+    assert "curve.csv" in str(caught.value)
+
+
+def test_a_profile_must_not_rise(write):
+    with pytest.raises(InvalidInput, match="never increases"):
+        read_profile(write("epsilon,delta\n1,1e-9\n2,1e-3\n", "p.csv"))
+    for text in (
+        "epsilon,delta\n-1,0.5\n",
+        "epsilon,delta\n1,1.5\n",
+        "epsilon,delta\n1,-1e-9\n",
+        "epsilon,delta\n1,nan\n",
+    ):
+        with pytest.raises(InvalidInput):
+            read_profile(write(text, "p.csv"))
+
+
+def test_unreadable_files_are_file_errors(tmp_path):
+    for path in (tmp_path / "missing.csv", tmp_path, "nul\0byte"):
+        with pytest.raises(DataFileError) as caught:
+            read_rdp(str(path))
+        assert "\n" not in str(caught.value)
+
+
+# -- a thousand files that must be refused ----------------------------------------------------------------------------
+
+
+def _truncated(rng):
+    whole = json.dumps({"alphas": [rng.uniform(1.1, 99.0) for _ in range(9)], "rdp": [rng.random() for _ in range(9)]})
+    return whole[: rng.randrange(1, len(whole))], "json"
+
+
+def _truncated_yaml(rng):
+    whole = "alphas: [1.5, 2, 3, 4.25]\nrdp: [0.1, 0.2, 0.3, 0.4]\n"
+    return whole[: rng.randrange(1, len(whole) - 2)], "yaml"
+
+
+def _wrong_type(rng):
+    wrong = rng.choice(
+        ["true", "null", '"half"', "[]", "{}", "[0.1]", '{"a": 1}', '"0x10"', '"1_0"', "false", '"１.5"']
+    )
+    points = [[str(2 + i), str(0.1 + i)] for i in range(4)]
+    points[rng.randrange(4)][rng.randrange(2)] = wrong
+    body = ", ".join(f"[{a}, {b}]" for a, b in points)
+    return f"[{body}]", rng.choice(["json", "yaml"])
+
+
+def _wrong_root(rng):
+    return rng.choice(
+        ["3", '"text"', "null", "true", "[]", "{}", "[1, 2, 3]", "[[1, 2, 3]]", '{"a": 1}', "[[[2, 1]]]"]
+    ), "json"
+
+
+def _wrong_encoding(rng):
+    text = "order,epsilon\n2,0.1\n3,0.2\n# caf\u00e9\n"
+    data = rng.choice([text.encode("utf-16"), text.encode("latin-1"), text.encode("utf-32"), b"\xff" + text.encode()])
+    return data, rng.choice(["csv", "yaml", "json"])
+
+
+def _binary(rng):
+    return rng.randbytes(rng.randrange(1, 400)) + b"\0", rng.choice(["csv", "yaml", "json"])
+
+
+def _huge(rng):
+    number = rng.choice(["1e999", "9" * 400, "-1e400", f"1e{rng.randrange(400, 10**6)}"])
+    if rng.random() < 0.5:
+        return f"order,epsilon\n2,0.1\n3,{number}\n", "csv"
+    return f"- [2, 0.1]\n- [3, {number}]\n", "yaml"
+
+
+def _deep(rng):
+    depth = rng.randrange(10, 20000)
+    opening, closing = rng.choice([("[", "]"), ('{"a":', "}")])
+    close = closing * depth if rng.random() < 0.5 else ""
+    return opening * depth + "1" + close, rng.choice(["json", "yaml"])
+
+
+def _bomb(rng):
+    levels = rng.randrange(7, 30)
+    lines = ["a0: &a0 [2, 3]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, levels)]
+    return "\n".join(lines), "yaml"
+
+
+def _tag(rng):
+    tag = rng.choice(["!!python/object/apply:os.system ['true']", "!!float 0.1", "!secret 3", "!!binary aGVsbG8="])
+    return f"- [2, 0.1]\n- [3, {tag}]\n", "yaml"
+
+
+def _recursive(rng):
+    return rng.choice(["&a [*a]", "&a {order: *a}", "- &x [2, *x]", "- [2, *unknown]", "*a"]), "yaml"
+
+
+def _value(rng):
+    order, value = rng.choice(
+        [("nan", "1"), ("3", "nan"), ("3", ".nan"), ("1", "1"), ("0.5", "1"), ("-2", "1"), ("3", "-1e-9"),
+         ("3", "-inf"), ("-inf", "1"), ("", "1"), ("3", ""), ("3", "1,5"), ("3", "0.1.2"), ("3", "1e"), ("3", "--1"), ("3", "NaN"),
+         ("2", "7"), ("9", "0.01"), ("3", "007"), ("0x3", "1"), ("3", "1 2"), ("3", "٣")]
+    )  # fmt: skip
+    rows = [("2", "0.2"), ("4", "0.4"), ("8", "0.8")]
+    rows.insert(rng.randrange(4), (order, value))
+    return "order\tepsilon\n" + "".join(f"{a}\t{b}\n" for a, b in rows), "tsv"
+
+
+def _lengths(rng):
+    a, b = rng.sample(range(6), 2)
+    return json.dumps({"alphas": [2.0 + i for i in range(a)], "rdp": [1.0 + i for i in range(b)]}), "json"
+
+
+def _columns(rng):
+    a, b = rng.choice(
+        [("order", "delta"), ("x", "y"), ("epsilon", "rdp"), ("order", "order"), ("", ""), ("alpha", "order")]
+    )
+    return f"{a},{b}\n2,0.1\n3,0.2\n", "csv"
+
+
+def _documents(rng):
+    return rng.choice(
+        ["[[2, 1]]\n---\n[[2, 1]]\n", "---\n...\n---\n", "%YAML 9.9\n--- 1", "a: b: c", "- [2, 1\n", "\t- 1"]
+    ), "yaml"
+
+
+def _sexagesimal(rng):
+    return f"- [2, 0.1]\n- [{rng.choice(['1:30', '0:30', '12:30:45', '190:20:30.5'])}, 0.2]\n", "yaml"
+
+
+def _unclosed_quote(rng):
+    return 'order,epsilon\n2,"0.1\n' + "3,0.2\n" * rng.randrange(9), "csv"
+
+
+MAKERS = [
+    _truncated, _truncated_yaml, _wrong_type, _wrong_root, _wrong_encoding, _binary, _huge, _deep, _bomb, _tag,
+    _recursive, _value, _lengths, _columns, _documents, _sexagesimal, _unclosed_quote,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__.strip("_"))
+def test_malformed_files_are_refused_in_one_clear_line(write, maker):
+    rng = random.Random(f"malformed {maker.__name__}")
+    for _ in range(math.ceil(1000 / len(MAKERS))):
+        content, suffix = maker(rng)
+        path = write(content, f"m.{suffix}")
+        with pytest.raises((InvalidInput, DataFileError)) as caught:
+            read_rdp(path)
+        text = str(caught.value)
+        assert text.isprintable()
+        assert len(text) < 600
+        assert f"m.{suffix}" in text
+
+
+def _outcome(read, path):
+    try:
+        return read(path), ""
+    except HpcalcError as error:
+        return {}, str(error)
+
+
+def test_damaged_files_are_refused_or_still_curves(write):
+    rng = random.Random(20220)
+    names = [name for name in CURVE_FILES if name.rpartition(".")[2] in ("csv", "json", "yaml")]
+    for _ in range(1000):
+        name = rng.choice(names)
+        data = bytearray(CURVE_FILES[name].encode())
+        for _ in range(rng.randrange(1, 6)):
+            at = rng.randrange(len(data))
+            action = rng.randrange(3)
+            if action == 0:
+                data[at] = rng.choice([rng.randrange(256), *b",;:[]{}-#&*!'\"\n\t e.0123456789"])
+            elif action == 1:
+                del data[at : at + rng.randrange(1, 5)]
+            else:
+                data[at:at] = bytes(rng.choice(b"[]{},:-.0e\n\"'&*!|>%@`") for _ in range(rng.randrange(1, 3)))
+            if not data:
+                data = bytearray(b"x")
+        path = write(bytes(data), f"d-{name}")
+        for read in (read_rdp, read_profile, read_pmf, read_scores):
+            answer, complaint = _outcome(read, path)
+            assert complaint.isprintable()
+            assert not any(math.isnan(value) for value in (answer.values() if isinstance(answer, dict) else answer))
+            if read is read_rdp:
+                assert all(order > 1.0 and value >= 0.0 for order, value in answer.items())
+
+
+def test_alias_bombs_and_large_files_cost_little(write):
+    lines = ["a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20)]
+    path = write("\n".join(lines))
+    tracemalloc.start()
+    with pytest.raises(InvalidInput):
+        read_rdp(path)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+    with pytest.raises(InvalidInput, match="larger than"):
+        read_rdp(write(b"order,epsilon\n" + b"2,1\n" * 5_000_000, "large.csv"))
