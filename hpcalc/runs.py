@@ -45,6 +45,7 @@ __all__ = [
     "RunCount",
     "Threshold",
     "TruncatedNegativeBinomial",
+    "finite_number",
     "make_law",
     "parse_law",
 ]
@@ -64,8 +65,8 @@ _HEAD = 4096
 # checked numbers
 
 
-def _number(name: str, value: object, remedy: str) -> float:
-    """Return a finite float, or raise :class:`InvalidInput`."""
+def finite_number(name: str, value: object, remedy: str) -> float:
+    """Return ``value`` as a finite float, or raise :class:`InvalidInput` with the remedy."""
     if isinstance(value, (bool, np.bool_, str, bytes)) or value is None:
         raise InvalidInput(name, value, remedy)
     try:
@@ -78,7 +79,7 @@ def _number(name: str, value: object, remedy: str) -> float:
 
 
 def _positive(name: str, value: object) -> float:
-    number = _number(name, value, "give a finite number > 0")
+    number = finite_number(name, value, "give a finite number > 0")
     if not number > 0.0:
         raise InvalidInput(name, value, "give a finite number > 0")
     return number
@@ -86,7 +87,7 @@ def _positive(name: str, value: object) -> float:
 
 def _integer(name: str, value: object, least: int) -> int:
     remedy = f"give a whole number >= {least}"
-    number = _number(name, value, remedy)
+    number = finite_number(name, value, remedy)
     if number != math.floor(number) or number < least:
         raise InvalidInput(name, value, remedy)
     if number > _LARGEST_INTEGER:
@@ -167,6 +168,10 @@ class RunCount(ABC):
         return None
 
     @abstractmethod
+    def cumulant(self, s: float) -> float:
+        """``log E[exp(s K)]`` for ``s >= 0``: the logarithm of f(e^s); inf where that diverges."""
+
+    @abstractmethod
     def log_pmf(self, k: Array) -> Array:
         """``log P[K = k]`` for an array of whole numbers."""
 
@@ -198,7 +203,7 @@ class RunCount(ABC):
         >>> Poisson(40.0).quantile(0.99)
         55
         """
-        number = _number("p", p, "give a probability between 0 and 1")
+        number = finite_number("p", p, "give a probability between 0 and 1")
         if not 0.0 < number < 1.0:
             raise InvalidInput("p", p, "give a probability between 0 and 1")
         if number <= 0.5:
@@ -389,6 +394,9 @@ class Poisson(Law):
     def log_prob_zero(self) -> float:
         return -self.mu
 
+    def cumulant(self, s: float) -> float:
+        return self.mu * math.expm1(s) if s < 700.0 else math.inf
+
     def log_pmf(self, k: Array) -> Array:
         return log_poisson_pmf(k, self.mu)
 
@@ -458,10 +466,10 @@ class TruncatedNegativeBinomial(Law):
     given_gamma: float | None = field(default=None, compare=False, repr=False)  # as typed, for the echo
 
     def __post_init__(self) -> None:
-        eta = _number("eta", self.eta, "give a number > -1")
+        eta = finite_number("eta", self.eta, "give a number > -1")
         if not eta > -1.0:
             raise InvalidInput("eta", self.eta, "give a number > -1")
-        log_gamma = _number("gamma", self.log_gamma, "give log gamma <= 0, finite")
+        log_gamma = finite_number("gamma", self.log_gamma, "give log gamma <= 0, finite")
         if log_gamma > 0.0:
             raise InvalidInput("gamma", self.log_gamma, "give log gamma <= 0, finite")
         if self.label not in ("tnb", "geometric", "logarithmic"):
@@ -477,7 +485,7 @@ class TruncatedNegativeBinomial(Law):
     @classmethod
     def from_gamma(cls, eta: float, gamma: float, label: str = "tnb") -> TruncatedNegativeBinomial:
         """From gamma in (0, 1]; 1 is the point mass K = 1."""
-        number = _number("gamma", gamma, "give a number with 0 < gamma <= 1")
+        number = finite_number("gamma", gamma, "give a number with 0 < gamma <= 1")
         if not 0.0 < number <= 1.0:
             raise InvalidInput("gamma", gamma, "give a number with 0 < gamma <= 1")
         return cls(eta, math.log(number), label, number)
@@ -491,7 +499,7 @@ class TruncatedNegativeBinomial(Law):
         InvalidInput
             If the mean is below 1, which no law of this family has.
         """
-        number = _number("mean", mean, "give a number >= 1: this law runs at least once")
+        number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
         if number < 1.0:
             raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
         shape = cls(eta, 0.0, label).eta
@@ -563,6 +571,17 @@ class TruncatedNegativeBinomial(Law):
     @property
     def max_runs(self) -> int | None:
         return 1 if self._length == 0.0 else None
+
+    def cumulant(self, s: float) -> float:
+        if self._length == 0.0 or s == 0.0:
+            return s
+        log_share = self._log_odds + float(log_expm1(s))
+        if log_share >= 0.0:  # e^s is beyond the radius 1/(1-gamma)
+            return math.inf
+        # y = -log(1 - (1-gamma) e^s) lies beyond L; f is the ratio of (e^(eta y) - 1) to its value at L
+        size, step = self._length, -float(log1mexp(log_share))
+        growth = float(log_mean_exp(abs(self.eta) * (size + step)) - log_mean_exp(abs(self.eta) * size))
+        return math.log1p(step / size) + max(self.eta, 0.0) * step + growth
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
@@ -740,7 +759,7 @@ class Binomial(Law):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", _integer("n", self.n, 1))
-        number = _number("p", self.p, "give a number with 0 < p <= 1")
+        number = finite_number("p", self.p, "give a number with 0 < p <= 1")
         if not 0.0 < number <= 1.0:
             raise InvalidInput("p", self.p, "give a number with 0 < p <= 1")
         object.__setattr__(self, "p", number)
@@ -780,6 +799,9 @@ class Binomial(Law):
     @property
     def max_runs(self) -> int | None:
         return self.n
+
+    def cumulant(self, s: float) -> float:
+        return self.n * math.log1p(self.p * math.expm1(s)) if s < 700.0 else self.n * (math.log(self.p) + s)
 
     def log_pmf(self, k: Array) -> Array:
         return log_binomial_pmf(k, self.n, self.p, 1.0 - self.p)
@@ -898,6 +920,9 @@ class Fixed(Law):
     def max_runs(self) -> int | None:
         return self.k
 
+    def cumulant(self, s: float) -> float:
+        return self.k * s
+
     def log_pmf(self, k: Array) -> Array:
         return np.where(np.asarray(k, dtype=float) == self.k, 0.0, -np.inf)
 
@@ -1006,6 +1031,10 @@ class _Tabular(Law):
         values, below, _ = self._cumulative
         i = int(np.searchsorted(values, float(k), side="right"))
         return float(below[i - 1]) if i else -math.inf
+
+    def cumulant(self, s: float) -> float:
+        k, log_p = self._table
+        return float(logsumexp(log_p + k * s))
 
     def log_pmf(self, k: Array) -> Array:
         values, log_p = self._table
@@ -1158,7 +1187,7 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
             except ValueError:
                 raise InvalidInput("pmf", key, "give the number of runs as a whole number >= 0") from None
         k = _integer("pmf", key, 0)
-        p = _number("pmf", value, f"give a probability between 0 and 1 for {k} runs")
+        p = finite_number("pmf", value, f"give a probability between 0 and 1 for {k} runs")
         if not 0.0 <= p <= 1.0 + 1e-9:
             raise InvalidInput("pmf", value, f"give a probability between 0 and 1 for {k} runs")
         if k in out:
@@ -1296,6 +1325,9 @@ class AtMost(_Tabular):
     def _second_factorial(self) -> float:
         return super()._second_factorial if self._plain is None else self._plain._second_factorial
 
+    def cumulant(self, s: float) -> float:
+        return super().cumulant(s) if self._plain is None else self._plain.cumulant(s)
+
     def log_pmf(self, k: Array) -> Array:
         return super().log_pmf(k) if self._plain is None else self._plain.log_pmf(k)
 
@@ -1377,6 +1409,10 @@ class AtLeastOne(Law):
     def max_runs(self) -> int | None:
         return self.law.max_runs
 
+    def cumulant(self, s: float) -> float:
+        whole = self.law.cumulant(s)
+        return whole + float(log1mexp(min(self.law.log_prob_zero - whole, 0.0))) - self._shift
+
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
         return np.where(k >= 1.0, self.law.log_pmf(k) - self._shift, -np.inf)
@@ -1455,7 +1491,7 @@ class Threshold(RunCount):
     name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        number = _number("accept", self.accept, "give a probability with 0 < accept <= 1")
+        number = finite_number("accept", self.accept, "give a probability with 0 < accept <= 1")
         if not 0.0 < number <= 1.0:
             raise InvalidInput("accept", self.accept, "give a probability with 0 < accept <= 1")
         object.__setattr__(self, "accept", number)
@@ -1463,7 +1499,7 @@ class Threshold(RunCount):
     @classmethod
     def with_mean(cls, mean: float) -> Threshold:
         """The law of the given mean number of runs, >= 1."""
-        number = _number("mean", mean, "give a number >= 1: this law runs at least once")
+        number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
         if number < 1.0:
             raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
         return cls(1.0 / number)
@@ -1490,6 +1526,12 @@ class Threshold(RunCount):
     @property
     def _log_reject(self) -> float:
         return math.log1p(-self.accept) if self.accept < 1.0 else -math.inf
+
+    def cumulant(self, s: float) -> float:
+        if self.accept == 1.0 or s == 0.0:
+            return s
+        log_share = self._log_reject - math.log(self.accept) + float(log_expm1(s))
+        return s - float(log1mexp(log_share)) if log_share < 0.0 else math.inf
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)

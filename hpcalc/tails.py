@@ -151,9 +151,7 @@ def _panel() -> tuple[Array, Array]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-def log_integral(
-    log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, scale: float = math.inf
-) -> float:
+def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, scale: float = math.inf) -> float:
     """``log`` of the integral of ``exp(log_g)`` over ``[lo, hi]`` for a concave ``log_g`` with its maximum at ``peak``.
 
     Parameters

@@ -1,0 +1,207 @@
+"""Utility of a search: against enumeration over K and over every outcome of the runs."""
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hpcalc.errors import InvalidInput
+from hpcalc.runs import (
+    AtLeastOne,
+    AtMost,
+    Binomial,
+    FinitePmf,
+    Fixed,
+    Poisson,
+    Threshold,
+    TruncatedNegativeBinomial,
+)
+from hpcalc.utility import (
+    best_score,
+    expected_quantile,
+    log_tail_bound,
+    run_time,
+    success_probability,
+    tail_bound,
+)
+
+TNB = TruncatedNegativeBinomial
+LAWS = [
+    Poisson(0.5),
+    Poisson(10.0),
+    TNB.with_mean(1.5, eta=-0.5),
+    TNB.with_mean(5.0, eta=0.0),
+    TNB.with_mean(5.0, eta=1.0),
+    TNB.with_mean(5.0, eta=3.0),
+    TNB(0.0, 0.0),
+    Binomial(6, 0.4),
+    Fixed(4),
+    FinitePmf((0.25, 0.25, 0.0, 0.5)),
+    AtMost(Poisson(10.0), 12),
+    AtLeastOne(Poisson(0.5)),
+]
+
+
+def pmf(law, top=600):
+    return np.exp(law.log_pmf(np.arange(top + 1.0)))
+
+
+def test_chance_of_the_top_tenth_at_mean_10():
+    laws = [Poisson(10.0)] + [TNB.with_mean(10.0, eta=eta) for eta in (1.0, 0.5, 0.0)]
+    for law, want in zip(laws, (0.6321206, 0.5263158, 0.4900593, 0.423049), strict=True):
+        assert success_probability(law, 0.1) == pytest.approx(want, abs=5e-8)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_success_and_quantile_by_summing_over_k(law):
+    p = pmf(law)
+    k = np.arange(p.size)
+    for rate in (1e-6, 0.01, 0.3, 0.999, 1.0):
+        want = float(np.sum(p * -np.expm1(k * math.log1p(-rate)) if rate < 1 else p * (k > 0)))
+        assert success_probability(law, rate) == pytest.approx(want, rel=1e-9)
+    assert expected_quantile(law) == pytest.approx(float(np.sum(p * k / (k + 1))), rel=1e-9)
+
+
+def test_small_success_rates_keep_their_digits():
+    assert success_probability(Poisson(10.0), 1e-200) == pytest.approx(1e-199, rel=1e-12)
+    assert success_probability(Fixed(3), 1e-300) == pytest.approx(3e-300, rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [0, -0.1, 1.5, math.nan, True, "0.1", None])
+def test_success_rate_is_checked(bad):
+    with pytest.raises(InvalidInput) as caught:
+        success_probability(Poisson(1.0), bad)
+    assert caught.value.parameter == "success_rate"
+
+
+def exact_best(weights_of_k, scores, best):
+    """Distribution of the best score given K >= 1, over every sequence of runs, in exact arithmetic."""
+    out = Counter()
+    for k, weight in weights_of_k.items():
+        if k:
+            for draw in itertools.product(scores, repeat=k):
+                out[best(draw)] += Fraction(weight) / len(scores) ** k
+    total = sum(out.values())
+    return {x: w / total for x, w in out.items()}
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("scores", [[1, 2, 3], [0.5, 0.5, -2.0, 7.0], [4.0], [2, 2, 2]])
+@pytest.mark.parametrize("weights", [{1: 1}, {3: 1}, {0: 0.5, 2: 0.25, 4: 0.25}, {1: 0.5, 5: 0.5}])
+def test_best_score_over_every_outcome(weights, scores, minimize):
+    law = FinitePmf(tuple((k, float(w)) for k, w in weights.items()))
+    exact = exact_best(weights, [Fraction(x) for x in scores], min if minimize else max)
+    got = best_score(law, scores, minimize=minimize)
+    assert got.expected == pytest.approx(float(sum(x * w for x, w in exact.items())), rel=1e-12)
+    for p, value in [(0.05, got.p5), (0.5, got.median), (0.95, got.p95)]:
+        total = Fraction(0)
+        for x in sorted(exact):
+            total += exact[x]
+            if total >= Fraction(p).limit_denominator(100):
+                assert value == float(x)
+                break
+    assert got.prob_zero == weights.get(0, 0.0)
+    top = min(exact) if minimize else max(exact)
+    assert got.prob_top == pytest.approx(float(exact[top]), rel=1e-12)
+    assert got.single_run == pytest.approx(sum(scores) / len(scores))
+    assert got.count == len(scores)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_best_score_by_summing_over_k(law):
+    rng = np.random.default_rng(5)
+    scores = np.round(rng.normal(size=50), 1)
+    p = pmf(law)
+    k = np.arange(p.size)
+    values = np.unique(scores)
+    share = np.array([np.mean(scores <= x) for x in values])
+    cdf = np.array([np.sum((p * g**k)[1:]) for g in share]) / np.sum(p[1:])
+    weights = np.diff(np.concatenate([[0.0], cdf]))
+    got = best_score(law, scores)
+    assert got.expected == pytest.approx(float(np.sum(weights * values)), rel=1e-8)
+    assert got.median == values[np.searchsorted(cdf, 0.5)]
+    # losses are scores turned around
+    turned = best_score(law, -scores, minimize=True)
+    assert turned.expected == pytest.approx(-got.expected, rel=1e-13)
+    assert turned.prob_top == pytest.approx(got.prob_top)
+    assert got.p5 <= got.median <= got.p95
+    # theory: E[max; K >= 1] = sum x_i (f(G_i) - f(G_{i-1})), the K = 0 atom apart
+    assert got.prob_zero == pytest.approx(float(p[0]), rel=1e-12)
+
+
+def test_best_score_simulated():
+    law, scores = TNB.with_mean(4.0, eta=0.0), [0.1, 0.4, 0.6, 0.61, 0.9]
+    rng = random.Random(11)
+    best = [max(rng.choice(scores) for _ in range(law.sample(rng))) for _ in range(6000)]
+    got = best_score(law, scores)
+    assert got.expected == pytest.approx(np.mean(best), abs=5 * np.std(best) / math.sqrt(6000))
+
+
+def test_one_run_and_a_million():
+    scores = list(range(100))
+    one = best_score(Fixed(1), scores)
+    assert one.expected == pytest.approx(one.single_run) == 49.5
+    many = best_score(Fixed(10**6), scores)
+    assert (many.expected, many.prob_top) == (99.0, 1.0)
+    assert best_score(Poisson(1e-9), scores).expected == pytest.approx(49.5)
+    assert best_score(Poisson(1e-9), scores).prob_zero == pytest.approx(1 - 1e-9)
+
+
+@pytest.mark.parametrize("bad", [[], [math.nan, 1.0], [math.inf], ["x"], None, [None]])
+def test_scores_are_checked(bad):
+    with pytest.raises(InvalidInput) as caught:
+        best_score(Poisson(1.0), bad if bad is not None else [None])
+    assert caught.value.parameter == "scores"
+
+
+def test_run_time():
+    got = run_time(TNB.with_mean(40.0, eta=0.0))
+    assert (got.p99, got.prob_zero) == (416, 0.0)
+    assert got.mean == pytest.approx(40.0)
+    got = run_time(Poisson(1.0))
+    assert (got.p50, got.p95, got.p99, got.sd) == (1, 3, 4, 1.0)
+    assert got.prob_zero == pytest.approx(0.36787944, abs=5e-9)
+    assert run_time(Fixed(7)).p50 == run_time(Fixed(7)).p99 == 7
+    assert run_time(TNB(0.0, -900.0)).p99 is None
+    assert run_time(Threshold(0.1)).mean == 10.0
+
+
+@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3)], ids=repr)
+def test_tail_bound_holds_and_is_the_infimum(law):
+    for k in (0, 1, 2, 5, 9, 20, 60):
+        exact = 1.0 if k == 0 else math.exp(law.log_sf(k - 1))
+        bound = tail_bound(law, k)
+        assert exact <= bound * (1 + 1e-12)
+        assert bound <= 1.0
+        s = np.concatenate([np.geomspace(1e-9, 20.0, 3000)])
+        grid = min(0.0, min(law.cumulant(x) - k * x for x in s))
+        assert log_tail_bound(law, k) <= grid + 1e-9
+
+
+@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3)], ids=repr)
+def test_cumulant_by_summing_over_k(law):
+    p = pmf(law, 3000)
+    k = np.arange(p.size)
+    for s in (0.0, 1e-9, 1e-3, 0.05):
+        with np.errstate(over="ignore"):
+            want = float(np.sum(p * np.expm1(k * s)))
+        if math.isfinite(law.cumulant(s)) and p[-1] * math.exp(3000 * s) < 1e-20:
+            assert math.expm1(law.cumulant(s)) == pytest.approx(want, rel=1e-7, abs=1e-15)
+
+
+def test_tail_bound_closed_forms():
+    # Poisson: the infimum is at x = k/mu, e^(k - mu) (mu/k)^k
+    for mu, k in [(10.0, 30), (1e6, 1_010_000), (0.5, 3)]:
+        want = k - mu + k * math.log(mu / k)
+        assert log_tail_bound(Poisson(mu), k) == pytest.approx(want, rel=1e-9)
+    assert log_tail_bound(Fixed(3), 4) < -1e4
+    assert tail_bound(Poisson(10.0), 5) == 1.0
+    # gamma far below what a double holds as 1 - gamma: the radius of convergence is 1 + 1e-20
+    assert 0.0 < tail_bound(TNB.from_gamma(1.0, 1e-20), 10**22) < 1e-39
+    for bad in (-1, math.nan, math.inf, True, "3"):
+        with pytest.raises(InvalidInput):
+            tail_bound(Poisson(1.0), bad)
