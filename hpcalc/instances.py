@@ -219,7 +219,7 @@ def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floo
         return _log_hockey_stick(*_whole_search(law, log_q, log_p, order(cut)), epsilon)
 
     best = floor
-    for _ in range(2):
+    for _ in range(12):  # each round looks for the order that is best at the epsilon reached
         lo, hi, step = 0, size, max(size // 24, 1)
         top = 0
         while True:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -122,9 +122,7 @@ class RankCurve:
 
 
 def _sample(base: Base, law: RunLaw, x: Array) -> RankCurve:
-    rank = Rank.from_normal(x)
-    rank = Rank(np.where(np.isneginf(x), -np.inf, rank.log_u), np.where(np.isposinf(x), -np.inf, rank.log_q))
-    image = base.region(rank)
+    rank, image = _region_at(base, x)
     log_g = law.log_density(image)
     slack = np.zeros_like(log_g)
     if base.region_tolerance > 1e-12:
@@ -139,6 +137,34 @@ def _sample(base: Base, law: RunLaw, x: Array) -> RankCurve:
             slack = np.maximum(np.where(np.isfinite(log_g), law.log_density(lowered) - log_g, 0.0), 0.0)
             slack = np.where(np.isfinite(slack), slack, 0.0)
     return RankCurve(base, law, x, rank, image, law.log_density(rank), log_g, slack)
+
+
+_CACHE_LIMIT = 20_000
+
+
+@lru_cache(maxsize=16)
+def _known_regions(base: Base) -> dict[float, tuple[float, float, float, float]]:
+    """Regions of one base already computed: normal score to (log u, log 1-u, log v, log 1-v)."""
+    return {}
+
+
+def _region_at(base: Base, x: Array) -> tuple[Rank, Rank]:
+    """Ranks at normal scores and the base's region there; a costly region is remembered node by node."""
+    if base.region_tolerance <= 1e-12:
+        rank = Rank.from_normal(x)
+        return rank, base.region(rank)
+    known = _known_regions(base)
+    missing = np.array([score for score in x.tolist() if score not in known])
+    if missing.size:
+        fresh = Rank.from_normal(missing)
+        image = base.region(fresh)
+        if len(known) > _CACHE_LIMIT:
+            known.clear()
+            return _region_at(base, x)
+        rows = zip(*(part.tolist() for part in (*fresh, *image)), strict=True)
+        known.update(zip(missing.tolist(), rows, strict=True))
+    table = np.array([known[score] for score in x.tolist()]).reshape(-1, 4).T
+    return Rank(table[0], table[1]), Rank(table[2], table[3])
 
 
 def _merge(a: RankCurve, b: RankCurve) -> RankCurve:
@@ -197,8 +223,10 @@ def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
         # up to where F is flat again, or (F(1) = 0) far into the last ranks
         hi = _flat_score(law, last)
     lo = max(min(lo, hi - 1.0), -_X_LIMIT)
-    x = np.unique(np.concatenate([[-np.inf], np.linspace(lo, hi, size), base.kinks, [np.inf]]))
-    return _sample(base, law, x)
+    # Nodes at multiples of a power of two: two laws on one base share most of them, and so the cached regions.
+    step = 2.0 ** round(math.log2((hi - lo) / size))
+    inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
+    return _sample(base, law, np.unique(np.concatenate([[-np.inf], inner, base.kinks, [np.inf]])))
 
 
 def _flat_score(law: RunLaw, last: float) -> float:

@@ -347,7 +347,10 @@ class ProfileBound:
                 break
             step = 1e-3 * value
             here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
-            if (value > enough and bound.nodes.log_delta(self.base, enough) > log_delta) or log_delta - here <= tolerance * 1e3 * max(float(before - here), 0.0):
+            if value > enough and float(bound.nodes.log_delta(self.base, enough)) > log_delta:
+                break
+            per_step = float(before) - float(here) if math.isfinite(float(here)) else 0.0
+            if log_delta - float(here) <= tolerance * 1e3 * per_step:
                 break  # what the certification adds to delta moves epsilon by less than the tolerance
             cost = bound._cell_costs(value)
             finer = curve.refine(cost > np.sum(cost) / (4.0 * cost.size))

@@ -1,0 +1,286 @@
+"""The table of bounds: which theorems apply to a base and a law of K, and what each says at a δ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hpcalc import paper
+from hpcalc.base import Base
+from hpcalc.convert import CKS, PURE, Conversion, Curve, cks_epsilon, epsilon_from_rdp
+from hpcalc.errors import InvalidInput
+from hpcalc.logmath import Array, Rank, logaddexp, logsubexp
+from hpcalc.ranks import RankCurve, rank_curve
+from hpcalc.refined import (
+    ProfileBound,
+    RefinedRDP,
+    conditional_log_profile,
+    conditional_pure,
+    refined_pure,
+    smallest_epsilon,
+)
+from hpcalc.runs import Law, RunCount, Threshold
+
+__all__ = ["METHODS", "Evaluated", "Question", "evaluate", "wanted"]
+
+#: Every name ``--method`` accepts, beside the groups ``paper``, ``refined`` and ``best``.
+METHODS = (
+    "theorem-2",
+    "theorem-2-sharper",
+    "theorem-6",
+    "corollary-3",
+    "corollary-4",
+    "lemma-7",
+    "lemma-20",
+    "lemma-22",
+    "proposition-15",
+    "composition",
+    "refined-rdp",
+    "refined-profile",
+    "refined-pure",
+    "refined-conditional",
+)
+_R1 = "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022"
+_R2 = "Refined privacy-profile bound R2 (hpcalc-theory(7))"
+_R3 = "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"
+_R4 = "Refined bound for conditional sampling R4 (hpcalc-theory(7)), after Proposition 15"
+_LEMMA_20 = " with Lemma 20 of Papernot and Steinke 2022 for the probability set aside"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One bound at the δ asked for.
+
+    Attributes
+    ----------
+    method : str
+        Name as in the answers.
+    epsilon : float
+        Valid ε of the whole search (inf if the bound gives none).
+    citation : str
+        Where it is proved.
+    order, conversion : optional
+        Rényi order and conversion rule, where the bound has them.
+    conditions : tuple of str
+        What was checked or assumed.
+    samples_epsilon : float or None
+        For sampled bounds, ε of the samples without the safety margin (tells the discretisation's cost).
+    """
+
+    method: str
+    epsilon: float
+    citation: str
+    order: float | None = None
+    conversion: str | None = None
+    conditions: tuple[str, ...] = ()
+    samples_epsilon: float | None = None
+    nodes: int | None = None
+
+
+def wanted(method: str) -> Callable[[str], bool]:
+    """Whether a method's name belongs to what ``--method`` selects.
+
+    Raises
+    ------
+    InvalidInput
+        For a name that is neither a method nor a group.
+    """
+    if method in ("best", "all"):
+        return lambda name: True
+    if method in ("paper", "refined"):
+        return lambda name: name.startswith("refined") == (method == "refined")
+    if method in METHODS:
+        return lambda name: name == method
+    raise InvalidInput("method", method, f"give best, paper, refined or one of {', '.join(METHODS)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A base, a law of K and a δ, with what several bounds share.
+
+    Attributes
+    ----------
+    base : Base
+        One run.
+    runs : RunCount
+        Law of the number of runs.
+    log_delta : float
+        Natural logarithm of δ.
+    rule : str
+        Conversion rule for Rényi curves.
+    orders : ndarray or None
+        Orders to restrict Rényi bounds to.
+    """
+
+    base: Base
+    runs: RunCount
+    log_delta: float
+    rule: str = "best"
+    orders: Array | None = None
+
+    @property
+    def law(self) -> Law:
+        """The law, where it is one of best-of-K."""
+        assert isinstance(self.runs, Law)
+        return self.runs
+
+    @cached_property
+    def curve(self) -> RankCurve:
+        """Samples of F and F(V) for the whole base."""
+        return rank_curve(self.base, self.law)
+
+    @cached_property
+    def core(self) -> tuple[Base, Law, float]:
+        """Base, law and log of the remaining δ once the (ε, δ) parts are set aside (Lemma 20)."""
+        slack = self.base.slack
+        if slack == 0.0:
+            return self.base, self.law, self.log_delta
+        if slack >= 1.0:
+            return self.base, self.law, -math.inf
+        added = float(self.law.log_survival(Rank.from_u(np.array([slack])))[0])
+        left = float(logsubexp(self.log_delta, added)) if added < self.log_delta else -math.inf
+        return self.base.core, self.law.thin(math.log1p(-slack)), left
+
+    @cached_property
+    def core_curve(self) -> RankCurve:
+        """Samples for :attr:`core`."""
+        return self.curve if self.base.slack == 0.0 else rank_curve(self.core[0], self.core[1])
+
+    @property
+    def core_exhausted(self) -> bool:
+        """Whether setting the (ε, δ) parts aside leaves nothing of δ."""
+        return self.base.slack > 0.0 and self.core[2] == -math.inf
+
+
+def evaluate(question: Question, include: Callable[[str], bool]) -> list[Evaluated]:
+    """Every bound that applies, the paper's first.
+
+    Parameters
+    ----------
+    question : Question
+    include : callable
+        Selects methods by name, see :func:`wanted`.
+    """
+    found = list(_paper(question, include))
+    best = min((bound.epsilon for bound in found), default=math.inf)
+    if isinstance(question.runs, Threshold):
+        if include("refined-conditional"):
+            found.append(_conditional(question))
+        return found
+    for name, method in (("refined-pure", _pure), ("refined-rdp", _renyi)):
+        if include(name):
+            bound = method(question)
+            if bound is not None:
+                found.append(bound)
+                best = min(best, bound.epsilon)
+    if include("refined-profile") and math.isfinite(question.log_delta):
+        found.append(_profile(question, best))
+    return found
+
+
+def _paper(question: Question, include: Callable[[str], bool]) -> Iterator[Evaluated]:
+    if not any(include(name) for name in METHODS if not name.startswith("refined")):
+        return
+    base, runs = question.base, question.runs
+    curves: list[Curve] = paper.curves(base, runs, orders=question.orders) if base.slack < 1.0 else []
+    for curve in curves:
+        if include(curve.method):
+            answer = epsilon_from_rdp(curve, question.log_delta, question.rule)
+            yield Evaluated(
+                curve.method, answer.value, curve.citation, answer.order, answer.rule, conditions=curve.conditions
+            )
+
+
+def _renyi(question: Question) -> Evaluated | None:
+    base, law, log_delta = question.core
+    if question.core_exhausted or not math.isfinite(log_delta):
+        return None
+    bound = RefinedRDP(base, law, question.core_curve)
+    answer, sharper = _refined_epsilon(bound, log_delta, question.rule, question.orders)
+    if not answer.value < math.inf:
+        return None
+    citation = _R1 + (_LEMMA_20 if question.base.slack > 0.0 else "")
+    form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
+    nodes = sharper.curve.x.size if sharper.curve is not None else None
+    return Evaluated("refined-rdp", answer.value, citation, answer.order, answer.rule, (form,), nodes=nodes)
+
+
+def _refined_epsilon(
+    bound: RefinedRDP, log_delta: float, rule: str, orders: Array | None
+) -> tuple[Conversion, RefinedRDP]:
+    """ε of R1: the order is searched on the samples at hand, which are then refined where that order's maximum lies."""
+    given = bound.orders if orders is None else orders
+    if rule in ("exact", "mironov") or (rule == "best" and log_delta > math.log(1e-3)):
+        curve = Curve(bound.rdp, "refined-rdp", _R1, given)
+        return epsilon_from_rdp(curve, log_delta, rule), bound
+
+    def values(order: Array) -> Array:
+        out = cks_epsilon(order, bound.rdp(order), log_delta)
+        return np.where(np.isnan(out), np.inf, out)
+
+    if given is not None:
+        grid = given[np.isfinite(given)]
+        if grid.size == 0:
+            return Conversion(math.inf, CKS), bound
+        order = float(grid[int(np.argmin(values(grid)))])
+    else:
+        x, step = np.arange(-9.0, 21.0, 1.0), 1.0
+        while True:
+            scores = values(1.0 + np.exp(x))
+            top = int(np.argmin(scores))
+            if top == x.size - 1 and x[-1] < 600.0 and scores[top] < math.inf and step == 1.0:
+                x = x + 20.0
+                continue
+            if step < 2e-3:
+                break
+            step, x = step / 4.0, x[top] + np.arange(-4.0, 5.0) * (step / 4.0)
+        order = 1.0 + math.exp(x[top])
+    if not math.isfinite(float(values(np.array([order]))[0])):
+        return Conversion(math.inf, CKS), bound
+    bound = bound.sharpen(order)
+    return Conversion(max(float(values(np.array([order]))[0]), 0.0), CKS, order), bound
+
+
+def _pure(question: Question) -> Evaluated | None:
+    base, law, log_delta = question.core
+    if base.pure_epsilon == math.inf or question.core_exhausted:
+        return None
+    citation = _R3 + (_LEMMA_20 if question.base.slack > 0.0 else "")
+    where = "supremum at u = 1/(1+e^ε)" if law.supremum_at_edge else "supremum searched over certified cells"
+    return Evaluated(
+        "refined-pure", refined_pure(base.pure_epsilon, law), citation, conversion=PURE, conditions=(where,)
+    )
+
+
+def _profile(question: Question, best: float) -> Evaluated:
+    bound = ProfileBound(question.base, question.law, question.curve)
+    value, refined = bound.solve(question.log_delta, enough=best)
+    samples = None
+    if value < math.inf:
+        samples = smallest_epsilon(
+            lambda e: refined.nodes.log_delta(question.base, e), question.log_delta, value * (1.0 - 1e-4)
+        )
+    size = refined.curve.x.size if refined.curve is not None else None
+    return Evaluated("refined-profile", value, _R2, samples_epsilon=samples, nodes=size)
+
+
+def _conditional(question: Question) -> Evaluated:
+    base, runs = question.base, question.runs
+    assert isinstance(runs, Threshold)
+    values = [math.inf]
+    if base.pure_epsilon < math.inf:
+        values.append(conditional_pure(base.pure_epsilon, runs.accept))
+    if math.isfinite(question.log_delta):
+        values.append(
+            smallest_epsilon(lambda e: conditional_log_profile(base, runs.accept, e), question.log_delta)
+        )
+    return Evaluated("refined-conditional", min(values), _R4, conditions=(f"acceptance probability at least {runs.accept:g}",))
+
+
+def total_log_delta(parts: list[float]) -> float:
+    """Log of a sum of probabilities, at most 0."""
+    return min(float(np.logaddexp.reduce(parts)), 0.0) if parts else float(logaddexp(-math.inf, -math.inf))
