@@ -1,0 +1,379 @@
+"""The paper's theorems: worked by hand, against published values and against another accountant."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
+from hpcalc.convert import epsilon_at, epsilon_from_rdp
+from hpcalc.errors import InvalidInput
+from hpcalc.paper import (
+    composition,
+    corollary_3,
+    corollary_4,
+    corollary_16,
+    corollary_21,
+    curves,
+    lemma_7,
+    lemma_20,
+    lemma_22,
+    monotone,
+    proposition_15,
+    proposition_17,
+    theorem_2,
+    theorem_6,
+)
+from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold, TruncatedNegativeBinomial
+
+LOG = math.log
+
+
+def tnb(eta: float, mean: float) -> TruncatedNegativeBinomial:
+    return TruncatedNegativeBinomial.with_mean(mean, eta=eta)
+
+
+def at(curve, order: float) -> float:
+    return float(curve.rdp(np.array([order]))[0])
+
+
+def epsilon(curve, delta: float = 1e-6) -> float:
+    return epsilon_from_rdp(curve, LOG(delta)).value
+
+
+# ------------------------------------------------------------------------------------------------ published values
+
+
+@pytest.mark.parametrize(
+    ("mean", "poisson", "by_eta"),
+    [
+        (10, 4.6074, {-0.5: 3.0657, 0.0: 3.4508, 0.5: 3.7780, 1.0: 4.0678}),
+        (100, 18.7588, {-0.5: 3.5173, 0.0: 4.0477, 0.5: 4.5575, 1.0: 5.0529}),
+    ],
+)
+def test_table_of_the_whole_search(mean, poisson, by_eta):
+    assert epsilon(theorem_6(ZCDP(0.1), Poisson(mean))) == pytest.approx(poisson, abs=5e-5)
+    for eta, expected in by_eta.items():
+        assert epsilon(theorem_2(ZCDP(0.1), tnb(eta, mean))) == pytest.approx(expected, abs=5e-5)
+
+
+def test_more_published_values():
+    # Poisson with the Gaussian's own profile
+    assert epsilon(theorem_6(Gaussian(5**0.5), Poisson(10))) == pytest.approx(3.7755, abs=5e-5)
+    # the sharper line, mean 2
+    assert epsilon(theorem_2(ZCDP(0.1), tnb(1.0, 2), sharper=True)) == pytest.approx(2.897, abs=5e-4)
+    assert epsilon(theorem_2(ZCDP(0.1), tnb(0.0, 2), sharper=True)) == pytest.approx(2.762, abs=5e-4)
+    for eta, gamma, value in (
+        (0.0, 0.00462933671, 3.830844288),
+        (0.5, 0.01397784944, 4.274931555),
+        (1.0, 0.025, 4.693955701),
+        (2.0, 0.04772255751, 5.473960551),
+        (-0.5, 1.60230732254e-4, 3.34933046241),
+    ):
+        law = tnb(eta, 40)
+        assert law.gamma == pytest.approx(gamma, rel=1e-9)
+        assert epsilon(theorem_2(ZCDP(0.1), law)) == pytest.approx(value, rel=3e-10)
+    assert epsilon(composition(ZCDP(0.1), Fixed(40))) == pytest.approx(17.861121, rel=1e-7)
+
+
+def test_mean_one_is_one_run():
+    single = epsilon_at(ZCDP(0.1), LOG(1e-6), "cks").value
+    assert single == pytest.approx(2.14193892839, rel=1e-11)
+    for eta in (-0.9, -0.5, 0.0, 0.5, 1.0, 5.0):
+        for sharper in (False, True):
+            value = epsilon(theorem_2(ZCDP(0.1), tnb(eta, 1.0), sharper=sharper))
+            assert value == pytest.approx(single, rel=1e-11)
+
+
+# ------------------------------------------------------------------------------------------------ by hand
+
+
+def test_theorem_2_by_hand():
+    # rho = 0.1, eta = 1, gamma = 0.1, so E[K] = 1/gamma = 10; order a = 2.
+    # The free order b minimises 2 (0.1 (b-1) + log(10)/b):       b = sqrt(log(10)/0.1)        = 4.798525912188
+    #   at it: 2 (0.1 * 3.798525912188 + 2.302585092994/4.798525912188)                         = 1.719410364875
+    # rdp(2) = 0.2;  log(E[K])/(a-1) = 2.302585092994;  together                                = 4.221995457869
+    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
+    assert at(theorem_2(ZCDP(0.1), law), 2.0) == pytest.approx(4.221995457869278, abs=1e-9)
+    # at given orders b must be one of them (or 1): {2, 4, 8}; b = 4: 2 (0.3 + 2.302585092994/4) = 1.751292546497
+    given = theorem_2(ZCDP(0.1), law, orders=np.array([2.0, 4.0, 8.0]))
+    assert at(given, 2.0) == pytest.approx(0.2 + 1.751292546497 + 2.302585092994, abs=1e-9)
+    # sharper line at b = 4 only: 2/4 log(1 + 9 e^(3 * 0.4)) = 0.5 log(30.881052304629)          = 1.715072283
+    only_4 = theorem_2(ZCDP(0.1), law, sharper=True, orders=np.array([4.0]))
+    assert at(only_4, 2.0) == pytest.approx(0.2 + 0.5 * LOG(1 + 9 * math.exp(1.2)) + LOG(10.0), abs=1e-12)
+
+
+def test_remark_5_by_hand():
+    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.025)
+    plain = theorem_2(ZCDP(0.1), law)
+    assert at(plain, 2.0) == pytest.approx(6.118325302, abs=1e-9)
+    # 0.1 a + log(40)/(a-1) is least at a = 1 + sqrt(log(40)/0.1) = 7.073..., and that value holds at order 2
+    flat = monotone(plain)
+    assert at(flat, 2.0) == pytest.approx(3.544168771, abs=1e-9)
+    assert at(flat, 9.0) == at(plain, 9.0)
+    assert at(flat, 1.0 + math.sqrt(LOG(40.0) / 0.1)) == pytest.approx(at(flat, 1.5), rel=1e-12)
+    given = monotone(theorem_2(ZCDP(0.1), law, orders=np.array([2.0, 6.0, 20.0])))
+    assert at(given, 2.0) == at(given, 6.0) == pytest.approx(at(theorem_2(ZCDP(0.1), law, orders=given.orders), 6.0))
+
+
+def test_corollary_3_does_not_depend_on_gamma():
+    for gamma in (1e-300, 1e-3, 0.5, 1.0 - 1e-9):
+        curve = corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, gamma))
+        for delta in (1e-6, 0.0):
+            assert epsilon_from_rdp(curve, LOG(delta) if delta else -math.inf).value == 2.0
+    assert corollary_3(Laplace(2.0), tnb(1.0, 10)).pure_epsilon == 1.5
+
+
+def test_corollary_4_and_its_condition():
+    # rho = 0.5 > log(1/gamma) = log(1.01): the closed form would give 4.5057, below one run's 5.2215
+    base, law = ZCDP(0.5), tnb(1.0, 1.01)
+    assert epsilon_at(base, LOG(1e-6), "cks").value == pytest.approx(5.2215344444, rel=1e-10)
+    assert epsilon(theorem_2(base, law)) == pytest.approx(5.24346248, rel=2e-9)
+    curve = corollary_4(base, law)
+    assert epsilon(curve) == pytest.approx(5.24346248, rel=2e-9)
+    assert "does not apply" in curve.conditions[0]
+    # elsewhere it is Theorem 2 with Remark 5, at every order
+    for eta in (-0.5, 0.0, 2.0):
+        for mean in (1.001, 3.0, 1e4):
+            for rho in (1e-4, 0.1, 3.0):
+                orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0, 1e3])
+                closed = corollary_4(ZCDP(rho), tnb(eta, mean)).rdp(orders)
+                assert closed == pytest.approx(monotone(theorem_2(ZCDP(rho), tnb(eta, mean))).rdp(orders), rel=1e-9)
+
+
+def test_theorem_6_for_few_runs():
+    # At mu < 1 and no privacy loss at all the paper's formula is log(mu)/(a-1) < 0.
+    for mu in (1e-6, 0.3, 0.5, 0.999):
+        curve = theorem_6(ZCDP(0.0), Poisson(mu))
+        assert at(curve, 2.0) == 0.0
+        assert "false" in curve.conditions[0]
+        assert at(theorem_6(ZCDP(0.1), Poisson(mu)), 2.0) >= 0.2
+    assert theorem_6(ZCDP(0.1), Poisson(1.0)).conditions == ()
+    # rho = 0.1, a = 2, mu = 0.5: the formula alone would be 0.2 + 0.5 delta + log(0.5) < 0
+    assert LOG(0.5) + 0.2 + 0.5 < 0.01
+    assert at(lemma_7(ZCDP(0.1), Poisson(0.5)), 2.0) > 0.0
+
+
+def test_conditional_sampling_by_hand():
+    # rho = 0.1, Q(S) >= 0.1, a = 8. L = log(10) = 2.302585092994; rdp(a) = 0.1 a.
+    base, law = ZCDP(0.1), Threshold(0.1)
+    lines = [at(corollary_16(base, law, line), 8.0) for line in (1, 2, 3, 4, 5)]
+    # 1: rdp(8) + 8/7 L                              = 0.8 + 2.631525820565               = 3.431525820565
+    # 2: rdp(8) + 6/7 rdp(7) + 2/7 L                 = 0.8 + 0.6 + 0.657881455141         = 2.057881455141
+    # 3: rdp(15) + 6/7 rdp(7) + 3/14 L               = 1.5 + 0.6 + 0.493411091356         = 2.593411091356
+    # 4, 5: contain rdp(inf), which zCDP does not bound
+    assert lines[:3] == pytest.approx([3.431525820564624, 2.057881455141156, 2.593411091355867], abs=1e-9)
+    assert lines[3:] == [math.inf, math.inf]
+    # Proposition 15: c = 8 (1 + sqrt(L/0.1) = 5.80 is below 8): 0.8 + L/7                 = 1.128940727571
+    # b = sqrt(L/0.1) = 4.798525912188: 0.1 (b-1) + L/b = 0.379852591219 + 0.479852591219  = 0.859705182438
+    assert at(proposition_15(base, law), 8.0) == pytest.approx(1.988645910008194, abs=1e-9)
+
+    # epsilon = 1: rdp(7) = 0.947790095468, rdp(8) = 0.955248374055, rdp(15) = 0.977624165177, rdp(inf) = 1
+    pure = [at(corollary_16(PureDP(1.0), law, line), 8.0) for line in (1, 2, 3, 4, 5)]
+    # 1: 0.955248374055 + 2.631525820565                                                   = 3.586774194619
+    # 2: 0.955248374055 + 0.857142857143 * 0.947790095468 + 0.657881455141                 = 2.425521339597
+    # 3: 0.977624165177 + 0.812391510401 + 0.493411091356                                  = 2.283426766934
+    # 4: 0.955248374055 + 1 + 0.328940727571                                               = 2.284189101625
+    # 5: 1 + 0.812391510401 + 0.328940727571                                               = 2.141332237972
+    expected = [3.586774194619488, 2.425521339597253, 2.283426766934388, 2.284189101625442, 2.141332237971811]
+    assert pure == pytest.approx(expected, abs=1e-9)
+    assert proposition_15(PureDP(1.0), law).pure_epsilon == 2.0
+
+
+def test_lines_of_corollary_16_below_order_two_take_order_two():
+    base, law = ZCDP(0.1), Threshold(0.3)
+    for line in (2, 3):
+        curve = corollary_16(base, law, line)
+        assert at(curve, 1.2) == at(curve, 2.0)
+        assert at(curve, 2.0) == pytest.approx(at(curve, 2.0 + 1e-7), rel=1e-6)
+    with pytest.raises(InvalidInput, match="lines 1 to 5"):
+        corollary_16(base, law, 6)
+
+
+def test_proposition_15_is_never_above_a_line_of_corollary_16():
+    orders = np.array([1.05, 1.5, 2.0, 3.0, 8.0, 50.0])
+    for base in (ZCDP(0.1), ZCDP(3.0), PureDP(0.5), Gaussian(0.7)):
+        for accept in (1e-6, 0.1, 0.9, 1.0):
+            best = proposition_15(base, Threshold(accept)).rdp(orders)
+            for line in (1, 2, 3, 4, 5):
+                assert np.all(best <= corollary_16(base, Threshold(accept), line).rdp(orders) * (1 + 1e-12))
+
+
+def test_certain_acceptance_is_one_run():
+    orders = np.array([1.5, 2.0, 8.0])
+    assert proposition_15(ZCDP(0.1), Threshold(1.0)).rdp(orders) == pytest.approx(0.1 * orders, rel=1e-9)
+
+
+def test_approximate_dp_by_hand_poisson():
+    # eps0 = 0.5, delta0 = 1e-8, K Poisson with mean 10, by Theorem 6 at order a = 3.
+    # All runs keep to the guarantee with probability f(1 - 1e-8) = e^(-10 * 1e-8):
+    #   added delta = 1 - e^-1e-7                                                        = 9.9999995e-8
+    # K' is Poisson with mean 10 (1 - 1e-8)                                              = 9.9999999
+    # rdp(3) = log((e^1.5 + e^-1)/(1 + e^0.5))/2                                         = 0.302406375056
+    # eps_hat = log(1 + 1/2) = log 1.5; delta_hat = (e^0.5 - 1.5)/(1 + e^0.5)            = 0.056148328005
+    # mu' delta_hat = 0.561483274432;  log(mu')/2                                        = 1.151292541497
+    # together                                                                           = 2.015182190985
+    base, law = ApproxDP(0.5, 1e-8), Poisson(10.0)
+    curve = corollary_21(base, law)
+    assert curve.method == "lemma-20"
+    assert math.exp(curve.log_added_delta) == pytest.approx(9.999999500000017e-8, rel=1e-9)
+    assert at(curve, 3.0) == pytest.approx(2.015182190984776, abs=1e-9)
+    # at delta = 1e-6 there is (1e-6 - 9.9999995e-8)/(1 - 9.9999995e-8) = 9.00000095e-7 left, and at order 3
+    # eps = 2.015182190985 + log(2/3) - log(3 * 9.00000095e-7)/2                          = 8.020846422576
+    only_3 = lemma_20(base, law, lambda core, thin: theorem_6(core, thin, orders=np.array([3.0])))
+    by_order = epsilon_from_rdp(replace(only_3, pure_epsilon=math.inf), LOG(1e-6))
+    assert by_order.value == pytest.approx(8.020846422575829, abs=1e-9)
+
+
+def test_approximate_dp_by_hand_logarithmic():
+    # eta = 0, mean 10: gamma solves (1/gamma - 1)/log(1/gamma) = 10                     : 0.026918259601
+    # gamma' = 1 - (1-gamma)(1-1e-8) = gamma + (1-gamma) 1e-8                             : 0.026918269331
+    # added delta = 1 - log(gamma')/log(gamma)                                            = 9.9999981925e-8
+    # Corollary 3 for K': (2 + 0) 0.5                                                     = 1
+    law = tnb(0.0, 10)
+    assert law.gamma == pytest.approx(0.02691825960068022, rel=1e-12)
+    curve = corollary_21(ApproxDP(0.5, 1e-8), law)
+    assert math.exp(curve.log_added_delta) == pytest.approx(9.999998192525222e-8, rel=1e-9)
+    assert epsilon(curve) == 1.0
+    # delta must cover the added part: 1e-7 does not
+    assert epsilon_from_rdp(curve, LOG(9.9e-8)).value == math.inf
+    assert law.thin(math.log1p(-1e-8)).gamma == pytest.approx(0.02691826933149762, rel=1e-12)
+
+
+def test_truncation_by_hand():
+    # K Poisson with mean 10 given K <= 30, base Gaussian with sigma = sqrt(5) (rho = 0.1), order a = 5.
+    # Theorem 6: rdp(5) = 0.5; eps_hat = log 1.25 = 0.223143551314;
+    #   delta_hat = Phi(-0.275357351729) - 1.25 Phi(-0.722570947229) = 0.391520853196 - 0.293714701738 = 0.097806151458
+    #   0.5 + 10 * 0.097806151458 + log(10)/4 = 0.5 + 0.978061514577 + 0.575646273249     = 2.053707787825
+    # Lemma 22: P[K > 30] = 7.98379466e-8, so log(1/P[K <= 30])/4                          = 0.000000019959
+    #   E[K; K > 30] = 10 P[K >= 30] = 2.5099512e-6, so log(1 + 2.5099512e-6/(10 - ...))  = 0.000000250995
+    # together                                                                            = 2.053708058780
+    law = AtMost(Poisson(10.0), 30)
+    untruncated = theorem_6(Gaussian(5**0.5), law.law)
+    assert at(untruncated, 5.0) == pytest.approx(2.053707787825413, abs=1e-9)
+    curve = lemma_22(law, untruncated)
+    assert at(curve, 5.0) == pytest.approx(2.053708058780052, abs=1e-10)
+    # a hard cut: given K <= 2, P = e^-10 (1 + 10 + 50) and E[K; K <= 2] = e^-10 (10 + 100)
+    hard = AtMost(Poisson(10.0), 2)
+    cost = at(lemma_22(hard, untruncated), 5.0) - at(untruncated, 5.0)
+    assert cost == pytest.approx((10.0 - LOG(61.0)) / 4.0 + LOG(10.0) - LOG(110.0) + 10.0, rel=1e-12)
+
+
+def test_fixed_k_needs_composition():
+    # randomized response with epsilon = 1, 200 runs: a log ratio of 200 is attained, composition gives 200
+    assert composition(PureDP(1.0), Fixed(200)).pure_epsilon == 200.0
+    assert float(proposition_17(1.0, 200, math.inf)) == 200.0
+    order = 50.0
+    lower, upper = float(proposition_17(1.0, 200, order)), at(composition(PureDP(1.0), Fixed(200)), order)
+    assert lower <= upper
+    # and no theorem for random K may be applied to it
+    for bound in (theorem_2, theorem_6, corollary_3, corollary_4):
+        with pytest.raises(InvalidInput, match="dist: fixed"):
+            bound(PureDP(1.0), Fixed(200))
+    assert {curve.method for curve in curves(PureDP(1.0), Fixed(200))} == {"lemma-7", "composition"}
+    with pytest.raises(InvalidInput, match="largest number of runs"):
+        composition(PureDP(1.0), Poisson(3.0))
+
+
+def test_proposition_17_by_enumeration():
+    # The best of k randomized responses is the bad answer only if all k are: with outcome "bad" ranked last its
+    # probability is (e^eps/(1+e^eps))^k against (1/(1+e^eps))^k.
+    for k in (1, 2, 7):
+        for order in (1.5, 3.0, 20.0):
+            p = mp.e / (1 + mp.e)
+            a, b = p**k, (1 - p) ** k
+            exact = mp.log(a**order * b ** (1 - order) + (1 - a) ** order * (1 - b) ** (1 - order)) / (order - 1)
+            assert (
+                float(proposition_17(1.0, k, order)) <= exact <= at(composition(PureDP(1.0), Fixed(k)), order) + 1e-12
+            )
+
+
+# ------------------------------------------------------------------------------------------------ relations
+
+
+def test_lemma_7_is_at_least_as_good_where_a_theorem_exists():
+    orders = np.array([1.5, 2.0, 4.0, 12.0])
+    for base in (ZCDP(0.1), Gaussian(1.0), PureDP(1.0)):
+        for law in (tnb(0.0, 10), tnb(1.0, 100), Poisson(10.0)):
+            theorem = theorem_6(base, law) if isinstance(law, Poisson) else theorem_2(base, law)
+            assert np.all(lemma_7(base, law).rdp(orders) <= theorem.rdp(orders) * (1 + 1e-6))
+
+
+def test_lemma_7_counts_the_search_that_runs_nothing():
+    # K = 0 or 1 with probability 1/2: the divergence is log(1/2 + e^((a-1) rdp)/2)/(a-1), and F is constant 1/2,
+    # so M = 1/2 and Lemma 7 gives exactly that
+    law = FinitePmf(((0, 0.5), (1, 0.5)))
+    for order in (1.5, 2.0, 10.0):
+        exact = LOG(0.5 + 0.5 * math.exp((order - 1.0) * 0.1 * order)) / (order - 1.0)
+        assert at(lemma_7(ZCDP(0.1), law), order) == pytest.approx(exact, rel=1e-9)
+
+
+def test_sharper_line_is_never_above_the_plain_one():
+    orders = np.array([1.1, 2.0, 7.0, 100.0])
+    for base in (ZCDP(0.1), PureDP(2.0), RDPCurve({1.5: 0.2, 4: 1.0, 32: 4.0})):
+        for eta in (-0.9, 0.0, 3.0):
+            for mean in (1.0, 1.5, 1e3):
+                plain, sharper = (theorem_2(base, tnb(eta, mean), sharper=s).rdp(orders) for s in (False, True))
+                assert np.all(sharper <= plain * (1 + 1e-12))
+
+
+def test_pure_guarantees_survive_at_delta_zero():
+    for law, expected in ((tnb(0.0, 10), 2.0), (tnb(1.0, 10), 3.0)):
+        assert min(curve.pure_epsilon for curve in curves(PureDP(1.0), law)) == pytest.approx(expected)
+    # Theorem 6 at order inf: epsilon + mu (e^eps - 1)/(e^eps + 1)
+    assert theorem_6(PureDP(1.0), Poisson(3.0)).pure_epsilon == pytest.approx(1.0 + 3.0 * math.tanh(0.5))
+
+
+def test_what_applies():
+    names = {
+        "theorem-2 theorem-2-sharper corollary-4": curves(ZCDP(0.1), tnb(0.0, 10)),
+        "theorem-2 theorem-2-sharper corollary-3": curves(PureDP(0.1), tnb(0.0, 10)),
+        "theorem-6": curves(ZCDP(0.1), Poisson(10)),
+        "lemma-7 composition": curves(ZCDP(0.1), Binomial(10, 0.5)),
+        "lemma-22 composition": curves(ZCDP(0.1), AtMost(tnb(0.0, 10), 99)),
+        "lemma-7": curves(ZCDP(0.1), AtLeastOne(Poisson(2.0))),
+        "lemma-20": curves(ApproxDP(0.1, 1e-9), Poisson(2.0)),
+        "proposition-15": curves(ZCDP(0.1), Threshold(0.5)),
+        "": curves(ApproxDP(0.1, 1.0), Poisson(2.0)),
+    }
+    for expected, found in names.items():
+        assert " ".join(curve.method for curve in found) == expected
+        for curve in found:
+            assert curve.citation.startswith("Papernot and Steinke 2022, ")
+            assert epsilon(curve) > 0.0
+
+
+def test_curves_are_finite_only_where_they_know():
+    base = RDPCurve({2: 0.5, 8: 1.0})
+    for law in (tnb(0.0, 10), Poisson(10.0), Fixed(3)):
+        for curve in curves(base, law):
+            assert np.array_equal(curve.orders, [2.0, 8.0])
+            assert at(curve, 9.0) == math.inf
+            assert math.isfinite(epsilon(curve))
+    for base in (ZCDP(math.inf), Gaussian(0.0), PureDP(math.inf)):
+        for law in (tnb(0.0, 10), Poisson(10.0)):
+            for curve in curves(base, law):
+                assert epsilon(curve) == math.inf
+
+
+# ------------------------------------------------------------------------------------------------ another accountant
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0, 2.5, math.inf])
+@pytest.mark.parametrize("mean", [1.5, 10.0, 100.0])
+@pytest.mark.parametrize("sigma", [1.0, 5**0.5, 10.0])
+def test_agrees_with_dp_accounting(sigma, mean, eta):
+    dp_event = pytest.importorskip("dp_accounting.dp_event")
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    orders = 1.0 + np.exp(np.linspace(LOG(0.01), LOG(1e4), 150))
+    accountant = rdp.RdpAccountant(orders=orders.tolist())
+    accountant.compose(dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(float(sigma)), mean, eta))
+    peer = accountant.get_epsilon(1e-6)
+    base = ZCDP(Gaussian(sigma).zcdp_rho)
+    curve = theorem_6(base, Poisson(mean)) if eta == math.inf else theorem_2(base, tnb(eta, mean))
+    ours = epsilon(curve)
+    assert ours * (1.0 - 1e-9) <= peer <= ours * 1.02
