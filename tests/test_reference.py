@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import shlex
 import subprocess
+import textwrap
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 import pytest
 from shells import ROOT, option_names, program
 
 from hpcalc import __date__, __version__, reference
 from hpcalc.cli.app import cli
+from hpcalc.cli.spec import cases_of
+from hpcalc.datafiles import read_pmf, read_rdp
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 PAGES = sorted(path.name for path in (ROOT / "man").iterdir())
@@ -207,6 +214,80 @@ def test_every_command_has_examples() -> None:
 def test_examples_parse(page: str, line: str) -> None:
     name, *arguments = shlex.split(line)[1:]
     _command(name).make_context(name, arguments)
+
+
+def _verbatim(page: str) -> list[str]:
+    """The verbatim blocks of a page's prose."""
+    source = (ROOT / "hpcalc" / "manual" / f"{page}.txt").read_text()
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", source, re.MULTILINE)
+    return [textwrap.dedent(block).strip("\n") + "\n" for block in blocks]
+
+
+def _block(page: str, start: str) -> str:
+    (block,) = (block for block in _verbatim(page) if block.startswith(start))
+    return block
+
+
+@pytest.mark.parametrize(("start", "cases"), [("# privacy.yaml", 1), ("- name:", 2)])
+def test_spec_files_of_the_page_are_read(start: str, cases: int, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(_block("hpcalc-spec.5", start))
+    context = _command("bound").make_context("bound", ["--spec", str(path)])
+    settings, listed = cases_of(context)
+    assert (len(settings), listed) == (cases, cases > 1)
+    assert settings[0]["max_epsilon"] == (3.5 if listed else 4.0)
+
+
+def test_curves_of_the_page_are_read(tmp_path: Path) -> None:
+    table, document = tmp_path / "curve.csv", tmp_path / "curve.json"
+    both = _block("hpcalc-spec.5", "order,epsilon")
+    table.write_text(both.split("\n\n")[0])
+    document.write_text(both.split("\n\n")[1])
+    assert dict(read_rdp(str(table))) == {1.5: 0.31, 2.0: 0.42, math.inf: 3.1}
+    assert dict(read_rdp(str(document))) == {1.5: 0.31, 2.0: 0.42, 64.0: 2.9}
+
+
+def test_law_of_the_page_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "law.yaml"
+    path.write_text(_block("hpcalc-spec.5", "{1: 0.5"))
+    assert dict(read_pmf(str(path))) == {1: 0.5, 4: 0.25, 16: 0.25}
+
+
+class _Recorded:
+    """What the one-liners ask of another accountant; Gaussian noise of multiplier 2, three times."""
+
+    DEFAULT_ALPHAS = (1.5, 2.0, 64.0)
+    history = ((2.0, 1.0, 1), (2.0, 1.0, 2))
+
+    @staticmethod
+    def compute_rdp(q: float, noise_multiplier: float, steps: int, orders: tuple[float, ...]) -> Any:
+        return steps * np.array(orders) / (2 * noise_multiplier**2)
+
+    def get_RDP(self, order: float) -> Any:
+        return np.float64(3 * order / 8)
+
+
+def test_one_liners_of_the_page_write_curves_that_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = [block for block in _verbatim("hpcalc-spec.5") if block.startswith("Path(")]
+    accountants: dict[str, dict[str, Any]] = {
+        '"alphas"': {"acc": _Recorded(), "compute_rdp": _Recorded.compute_rdp},
+        "mech": {"mech": _Recorded()},
+    }
+    try:
+        import dp_accounting
+        from dp_accounting.rdp import RdpAccountant
+    except ImportError:
+        pass
+    else:
+        accountant = RdpAccountant(orders=[1.5, 2.0, 64.0]).compose(dp_accounting.GaussianDpEvent(2.0), 3)
+        accountants["acc.orders"] = {"acc": accountant}
+    for word, names in accountants.items():
+        (block,) = (block for block in blocks if word in block)
+        exec(block, {"json": json, "Path": Path, **names})
+        curve = dict(read_rdp("curve.json"))
+        assert curve[2.0] == pytest.approx(0.75)
+        assert curve[64.0] == pytest.approx(24.0)
 
 
 @pytest.fixture(scope="module")
