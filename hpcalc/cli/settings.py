@@ -91,7 +91,7 @@ class Settings:
     def located(self, error: InvalidInput) -> CommandLineError:
         """The same error, naming the option as the user gave it."""
         label = self.label(error.parameter)
-        if error.value is None:
+        if error.value in (None, "(missing)"):
             return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
         joint = "" if label.endswith("=") else " "
         return CommandLineError(f"{label}{joint}{shown(error.value)}: {error.remedy}")

@@ -1,0 +1,204 @@
+"""Pipes, full disks, encodings, interrupts and files: the manners of a Unix tool, tested on the real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hpcalc.cli import main
+from hpcalc.cli.streams import wants_colour, write_file
+from hpcalc.errors import DataFileError
+
+COMMAND = [sys.executable, "-m", "hpcalc"]
+DRAW = ["draw", "--dist", "poisson", "--mu", "10"]
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX streams")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HPCALC_", "PYTHON", "COLUMNS"))}
+    return {**kept, **variables}
+
+
+def hpcalc(*args: str, env: Mapping[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [*COMMAND, *args],
+        capture_output="stdout" not in options,
+        env=dict(env or environment()),
+        check=False,
+        **options,
+    )
+
+
+@needs_posix
+@pytest.mark.parametrize("args", [["--help"], ["--version"], [*DRAW, "--count", "10"]])
+def test_a_full_disk_is_exit_code_4_and_one_line(args: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*COMMAND, *args], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False)
+    assert done.returncode == 4
+    assert done.stderr.decode() == "hpcalc: standard output: No space left on device\n"
+
+
+@needs_posix
+def test_a_closed_stdout_is_exit_code_4() -> None:
+    shell = f'exec "{sys.executable}" -m hpcalc --version >&-'
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, env=environment(), check=False)
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+
+
+@needs_posix
+def test_a_closed_or_full_stderr_changes_no_exit_code() -> None:
+    for redirection in ("2>&-", "2>/dev/full"):
+        shell = f'exec "{sys.executable}" -m hpcalc bound --zcdp nan {redirection}'
+        assert subprocess.run(["sh", "-c", shell], env=environment(), check=False).returncode == 2
+
+
+@needs_posix
+@pytest.mark.parametrize("args", [["--help"], [*DRAW, "--count", "30000"]])
+def test_a_closed_pipe_is_quiet_and_never_1(args: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, *args], stdout=write, stderr=subprocess.PIPE, env=environment(), check=False)
+    os.close(write)
+    assert done.returncode in (0, 141)
+    assert done.stderr == b""
+
+
+@needs_posix
+def test_ctrl_c_is_130_without_a_traceback() -> None:
+    with subprocess.Popen(
+        [*COMMAND, *DRAW, "--count", "1e7"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        # a test runner started in the background has SIGINT ignored, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == b""
+
+
+ENCODINGS: list[dict[str, str]] = [
+    {"PYTHONIOENCODING": "ascii"},
+    {"PYTHONIOENCODING": "cp1252"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"PYTHONIOENCODING": "utf-8", "TERM": "dumb"},
+]
+
+
+@pytest.mark.parametrize("variables", ENCODINGS, ids=str)
+def test_errors_and_help_are_legible_on_every_stream(variables: dict[str, str]) -> None:
+    done = hpcalc("bound", "--zcdp", "-1", "--dist", "poisson", "--mu", "1", env=environment(**variables))
+    assert done.returncode == 2
+    assert done.stdout == b""
+    text = done.stderr.decode("ascii" if "TERM" not in variables else "utf-8")
+    assert "\\u" not in text
+    assert text.startswith("hpcalc: --zcdp -1: give ")
+    assert hpcalc("bound", "--help", env=environment(**variables)).stdout.isascii()
+
+
+def test_when_escape_codes_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    def wanted(terminal: bool, **variables: str) -> bool:
+        with monkeypatch.context() as patch:
+            for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+                patch.delenv(name, raising=False)
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            if terminal:
+                patch.setattr(sys, "stdout", Terminal())
+            return wants_colour()
+
+    assert wanted(True, TERM="xterm")
+    assert not wanted(True, TERM="dumb")
+    assert not wanted(True)
+    assert not wanted(False, TERM="xterm")
+    assert wanted(False, FORCE_COLOR="1")
+    assert not wanted(False, FORCE_COLOR="0")
+    assert not wanted(True, FORCE_COLOR="0", TERM="xterm")
+    assert not wanted(True, NO_COLOR="1", TERM="xterm")
+    assert not wanted(True, NO_COLOR="1", FORCE_COLOR="1", TERM="xterm")
+    assert wanted(True, NO_COLOR="", TERM="xterm")
+
+
+def test_output_is_written_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+    write_file(str(target), "first\n")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
+    target.chmod(0o640)
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    write_file(str(link), "second\n")
+    assert link.is_symlink()
+    assert target.read_text() == "second\n"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out.txt"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+
+    def broken(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(DataFileError, match=r"out\.txt: cannot be written: No space left"):
+        write_file(str(target), "new")
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_unwritable_places_are_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in (tmp_path, tmp_path / "absent" / "file"):
+        assert main([*DRAW, "--output", str(place)]) == 4
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert len(err.splitlines()) == 1
+        assert str(place) in err
+
+
+@needs_posix
+def test_output_may_be_a_stream(capfd: pytest.CaptureFixture[str]) -> None:
+    write_file("/dev/null", "x")
+    assert main([*DRAW, "--output", "-"]) == 0
+    assert capfd.readouterr().out.strip().isdigit()
+
+
+def test_nothing_is_written_when_the_input_is_wrong(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    assert main(["draw", "--dist", "poisson", "--mu", "-1", "--output", str(target)]) == 2
+    assert target.read_text() == "old"
+
+
+def test_a_bug_is_told_apart_from_the_gate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from hpcalc import runs
+
+    def broken(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("division by\nzero")
+
+    monkeypatch.setattr(runs, "make_law", broken)
+    monkeypatch.delenv("HPCALC_DEBUG", raising=False)
+    assert main(DRAW) == 70
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("hpcalc: internal error: ZeroDivisionError: division by")
+    assert "Traceback" not in err
+    assert len(err.splitlines()) == 2
