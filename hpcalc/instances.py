@@ -114,7 +114,7 @@ def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, A
     """A discretised pair that meets the base guarantee, with its name."""
     own = getattr(base.core, "discretised_pair", None)
     if own is not None:
-        return (own(), "loss-distribution") if base.slack == 0.0 else None
+        return _with_slack(own(), base.slack), "loss-distribution"
     reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
     if base.exact_profile:
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)
@@ -124,6 +124,15 @@ def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, A
         normal = Gaussian(1.0 / math.sqrt(2.0 * base.zcdp_rho))
         return region_pair(normal, np.linspace(-reach - min(normal.shift, 60.0), reach, 800)), "gaussian-pair"
     return None
+
+
+def _with_slack(pair: tuple[Array, Array], slack: float) -> tuple[Array, Array]:
+    """The pair mixed with two outcomes of probability ``slack``, each of which only one input produces."""
+    if slack == 0.0:
+        return pair
+    ends = np.array([-np.inf]), np.array([math.log(slack)])
+    log_q, log_p = (part + math.log1p(-slack) for part in pair)
+    return np.concatenate([ends[0], log_q, ends[1]]), np.concatenate([ends[1], log_p, ends[0]])
 
 
 def _ordered(

@@ -347,8 +347,10 @@ class ProfileBound:
                 break
             step = 1e-3 * value
             here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
-            if value > enough and float(bound.nodes.log_delta(self.base, enough)) > log_delta:
-                break
+            if value > enough * (1.0 - tolerance) and enough < math.inf:
+                # no refinement can bring this bound more than the tolerance below the other one
+                if float(bound.nodes.log_delta(self.base, enough * (1.0 - tolerance))) > log_delta:
+                    break
             per_step = float(before) - float(here) if math.isfinite(float(here)) else 0.0
             if log_delta - float(here) <= tolerance * 1e3 * per_step:
                 break  # what the certification adds to delta moves epsilon by less than the tolerance
