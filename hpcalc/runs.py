@@ -24,6 +24,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsumexp, softplus
+from hpcalc.powersums import PowerSum, log1mexp_minus
 from hpcalc.tails import (
     log_beta,
     log_binomial_pmf,
@@ -57,7 +58,6 @@ _TIE = 1e-13  # a cumulative probability this close (relatively) to the asked on
 _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
 _LARGEST_RUNS = 10**300
 _LARGEST_CUTOFF = 100_000
-_CHUNK = 1 << 20
 _HEAD = 4096
 
 
@@ -93,13 +93,6 @@ def _integer(name: str, value: object, least: int) -> int:
     if number > _LARGEST_INTEGER:
         raise InvalidInput(name, value, "give a whole number of at most 9007199254740992 (2^53)")
     return int(number)
-
-
-def _log1mexp_minus(log_x: Array | float) -> Array:
-    """``log(1 - exp(-x))`` from ``log x``, for x of any size (x below the smallest double included)."""
-    log_x = np.asarray(log_x, dtype=float)
-    with np.errstate(over="ignore"):
-        return np.where(log_x < -40.0, log_x, log1mexp(-np.exp(np.maximum(log_x, -40.0))))
 
 
 def _log_softplus(z: Array | float) -> Array:
@@ -416,10 +409,10 @@ class Poisson(Law):
         return np.asarray(-self.mu * np.exp(rank.log_u), dtype=float)
 
     def log_survival(self, rank: Rank) -> Array:
-        return _log1mexp_minus(self.log_mean + rank.log_u)
+        return log1mexp_minus(self.log_mean + rank.log_u)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
-        return self.log_pgf(lo) + _log1mexp_minus(self.log_mean + np.asarray(log_width))
+        return self.log_pgf(lo) + log1mexp_minus(self.log_mean + np.asarray(log_width))
 
     @property
     def expected_quantile(self) -> float:
@@ -844,13 +837,13 @@ class Binomial(Law):
         with np.errstate(divide="ignore"):
             far = np.log(-self._log_fail(rank))
         hazard = np.where(log_pu < -36.0, log_pu, far)
-        return _log1mexp_minus(math.log(self.n) + hazard)
+        return log1mexp_minus(math.log(self.n) + hazard)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         base = self._log_fail(lo)
         with np.errstate(invalid="ignore"):
             share = np.where(np.isneginf(log_width), -np.inf, math.log(self.p) + np.asarray(log_width) - base)
-            out = self.n * base + _log1mexp_minus(math.log(self.n) + _log_hazard(share))
+            out = self.n * base + log1mexp_minus(math.log(self.n) + _log_hazard(share))
         return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
 
     @property
@@ -941,7 +934,7 @@ class Fixed(Law):
     def log_survival(self, rank: Rank) -> Array:
         with np.errstate(divide="ignore"):
             hazard = np.where(np.asarray(rank.log_u) < -36.0, rank.log_u, np.log(-np.asarray(rank.log_q)))
-        return _log1mexp_minus(self.log_mean + hazard)
+        return log1mexp_minus(self.log_mean + hazard)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         return Binomial(self.k, 1.0).log_block(lo, hi, log_width)
@@ -1042,45 +1035,31 @@ class _Tabular(Law):
         i = np.minimum(np.searchsorted(values, k), values.size - 1)
         return np.where(values[i] == k, log_p[i], -np.inf)
 
-    def _sum(self, log_w: Array, k: Array, power: Array, *factors: Array) -> Array:
-        """``log sum_k w_k exp(power k) prod(1 - exp(-k e^factor))``, over chunks of k so that memory stays bounded."""
-        shape = np.broadcast_shapes(power.shape, *(x.shape for x in factors))
-        flat = np.broadcast_to(power, shape).ravel()[:, None]
-        others = [np.broadcast_to(x, shape).ravel()[:, None] for x in factors]
-        total = np.full(flat.shape[0], -np.inf)
-        step = max(1, _CHUNK // max(flat.size, 1))
-        with np.errstate(invalid="ignore"):
-            for start in range(0, k.size, step):
-                part = k[None, start : start + step]
-                terms = log_w[None, start : start + step] + np.where(part == 0.0, 0.0, part * flat)
-                for x in others:
-                    terms = terms + _log1mexp_minus(np.log(part) + x)
-                total = np.logaddexp(total, logsumexp(terms, axis=1))
-        return np.asarray(total.reshape(shape), dtype=float)
+    @cached_property
+    def _sums(self) -> tuple[PowerSum, PowerSum]:
+        """``sum p_k x^k`` over K >= 1, and its derivative."""
+        k, log_p = self._some
+        return PowerSum(k, log_p), PowerSum(k - 1.0, log_p + np.log(k))
 
     def log_density(self, rank: Rank) -> Array:
-        k, log_p = self._some
-        return self._sum(log_p + np.log(k), k - 1.0, np.asarray(rank.log_q, dtype=float))
+        return self._sums[1].log_value(rank.log_q)
 
     def log_survival(self, rank: Rank) -> Array:
-        k, log_p = self._some
-        log_u, log_q = np.asarray(rank.log_u, dtype=float), np.asarray(rank.log_q, dtype=float)
+        log_u = np.asarray(rank.log_u, dtype=float)
         with np.errstate(divide="ignore"):
-            hazard = np.where(log_u < -36.0, log_u, np.log(-log_q))
-        return np.minimum(self._sum(log_p, k, np.zeros(()), hazard), 0.0)
+            hazard = np.where(log_u < -36.0, log_u, np.log(-np.asarray(rank.log_q)))
+        return np.minimum(self._sums[0].log_drop(np.zeros(()), hazard), 0.0)
 
     def log_pgf(self, rank: Rank) -> Array:
-        k, log_p = self._some
-        direct = logaddexp(self.log_prob_zero, self._sum(log_p, k, np.asarray(rank.log_q, dtype=float)))
+        direct = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
         lost = self.log_survival(rank)
         return np.asarray(np.where(lost < -0.7, log1mexp(lost), np.minimum(direct, 0.0)), dtype=float)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
-        k, log_p = self._some
         base = np.asarray(lo.log_q, dtype=float)
         with np.errstate(invalid="ignore"):
             share = np.where(np.isneginf(log_width), -np.inf, np.asarray(log_width) - base)
-        out = self._sum(log_p, k, np.where(np.isneginf(base), 0.0, base), _log_hazard(share))
+        out = self._sums[0].log_drop(np.where(np.isneginf(base), 0.0, base), _log_hazard(share))
         return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
 
     @property
