@@ -72,10 +72,15 @@ def execute(ctx: click.Context, command: Command) -> int:
     for case in cases:
         if case["plot"] == "-":
             _plot(case, results, documents, cases)
-    for document in documents:
+    for document, result in zip(documents, results, strict=True):
         place = f"{document['name']}: " if listed else ""
         for warning in document.get("warnings") or ():
             complain(f"hpcalc: warning: {place}{warning}")
+        said = isinstance(result, Failed)
+        if result.exit_code == ExitCode.NO_FINITE_BOUND and not said:
+            complain(f"hpcalc: {place}no finite answer: {document.get('reason')}")
+        elif result.exit_code == ExitCode.OVER_BUDGET:
+            complain(f"hpcalc: {place}the whole search costs more than --max-epsilon {document['max_epsilon']:g}")
     codes = {ExitCode(result.exit_code) for result in results}
     return next(code for code in _WORST_FIRST if code in codes)
 

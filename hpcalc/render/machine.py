@@ -170,6 +170,8 @@ def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _flatten_list(items: list[Any] | tuple[Any, ...], path: str) -> Iterator[tuple[str, Any]]:
+    if not items and not path.endswith(("assumptions", "warnings")):
+        return  # a list of mappings that happens to be empty has no column of its own
     if not any(_nested(item) for item in items):
         yield path, "; ".join(_text(item) for item in items)
         return

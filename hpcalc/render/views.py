@@ -157,6 +157,8 @@ class _Writer:
             blocks = self._bound(rest)
         elif command == "plan":
             blocks = self._plan(rest)
+        elif command == "convert":
+            blocks = self._convert(rest)
         elif "name" in rest:
             blocks = [Headline(str(rest.pop("name")))]
         return [*blocks, *self._generic(rest)]
@@ -195,6 +197,25 @@ class _Writer:
         if inputs:
             blocks.append(Fields("", tuple(inputs)))
         return blocks
+
+    def _convert(self, rest: dict[str, Any]) -> list[Block]:
+        """The guarantee that came out, and the rule that gave it."""
+        to = dict(rest.pop("to", {}))
+        kind, reason = to.pop("kind", ""), rest.pop("reason", None)
+        rule, given = rest.pop("conversion", None), rest.pop("from", {})
+        name = f"{rest.pop('name')}: " if "name" in rest else ""
+        by = f" ({rule})" if rule not in (None, kind) else ""
+        inputs = Fields("", (("one run", self.text(given, ("from",))), ("converted to", f"{kind}{by}")))
+        if reason is not None:
+            return [Headline(f"{name}No finite answer: {reason}."), inputs]
+        if "orders" in to:
+            return [Headline(f"{name}Rényi curve of one run"), inputs, self.grid("orders", to["orders"])]
+        if to.get("delta", 0) is None:
+            del to["delta"]  # too small for a number: its logarithm speaks
+        elif to.get("delta") is not None and not -300 < (to.get("log10_delta") or 0) < -5:
+            to.pop("log10_delta", None)
+        words = ", ".join(f"{label(key)} = {self.text(value, ('to', key))}" for key, value in to.items())
+        return [Headline(f"{name}One run: {words}"), inputs]
 
     def cost(self, epsilon: Any, lower: bool = False) -> str:
         """An epsilon, or the words for having none."""
@@ -239,11 +260,13 @@ class _Writer:
                 if value:
                     title = "A reviewer ticks" if key == "assumptions" else "Warnings"
                     tail.append(Notes(title, tuple(map(str, value)), checklist=key == "assumptions"))
-            elif isinstance(value, (list, tuple)) and value and all(isinstance(item, Mapping) for item in value):
-                blocks.append(self.grid(key, value))
+            elif isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value):
+                # a grid without a number (nothing was finite) says nothing that the headline has not said
+                if any(part is not None for item in value for name, part in item.items() if name != "order"):
+                    blocks.append(self.grid(key, value))
             elif key == "explain" and isinstance(value, Mapping):
                 blocks.extend(self._explain(value))
-            elif value not in (None, [], {}) or key != "reason":
+            elif value is not None or key != "reason":
                 leaves.append((label(key), self.text(value, (key,))))
         first: list[Block] = [Fields("", tuple(leaves))] if leaves else []
         return [*first, *blocks, *tail]
