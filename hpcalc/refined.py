@@ -33,11 +33,12 @@ from functools import cached_property
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsumexp, softplus
+from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 
 __all__ = [
     "Envelope",
+    "Price",
     "ProfileBound",
     "RefinedRDP",
     "conditional_log_profile",
@@ -274,6 +275,54 @@ def _alternate(mask: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Price:
+    """A price of ranks ``phi(u) >= 0``, linear in u between knots: R2 with prices.
+
+    Every outcome wants the rank that serves it best, but the ranks under Q are uniform. For any ``phi >= 0``,
+    ``[x]_+ <= phi + [x - phi]_+`` gives ``delta_A(eps) <= ∫ phi du + sum_j w_j delta_Q(eps - s_j)`` with the envelope
+    of ``F(u) - phi(u) - F(V(u)) s``. The best price is the dual of a transport problem; any price is valid.
+
+    Attributes
+    ----------
+    log_u : ndarray, shape (m,)
+        Increasing logarithms of the knots, among the nodes of the curve it is used with.
+    value : ndarray, shape (m,)
+        phi at the knots, >= 0; phi is 0 outside them.
+    """
+
+    log_u: Array
+    value: Array
+
+    @cached_property
+    def log_total(self) -> float:
+        """Log of ``∫ phi du`` (trapezoids are exact)."""
+        width = np.diff(np.exp(self.log_u))
+        total = float(np.sum(0.5 * width * (self.value[1:] + self.value[:-1]))) * (1.0 + 1e-12)
+        return math.log(total) if total > 0.0 else -math.inf
+
+    def at_nodes(self, curve: RankCurve) -> Array:
+        """phi at the nodes of a curve."""
+        u = np.exp(curve.rank.log_u)
+        return np.interp(u, np.exp(self.log_u), self.value, left=0.0, right=0.0)
+
+    def at_vertices(self, curve: RankCurve) -> Array:
+        """phi at the vertices of the curve's polygon (its knots are nodes, so it is linear on every cell)."""
+        node = self.at_nodes(curve)
+        theta = curve.cells[0]
+        out = np.empty(2 * node.size - 1)
+        out[0::2] = node
+        out[1::2] = node[:-1] + theta * (node[1:] - node[:-1])
+        return out
+
+
+def _less(log_a: Array, phi: Array) -> Array:
+    """``log(max(a - phi, 0))``."""
+    with np.errstate(divide="ignore"):
+        log_phi = np.log(phi)
+    return logsubexp(np.maximum(log_a, log_phi), log_phi)
+
+
+@dataclass(frozen=True, eq=False)
 class ProfileBound:
     """R2: privacy profile of the whole search.
 
@@ -297,6 +346,7 @@ class ProfileBound:
     base: Base
     law: RunLaw
     curve: RankCurve | None = None
+    price: Price | None = None
 
     method = "refined-profile"
 
@@ -304,20 +354,34 @@ class ProfileBound:
     def _curve(self) -> RankCurve:
         return self.curve if self.curve is not None else rank_curve(self.base, self.law)
 
+    @property
+    def rank_curve(self) -> RankCurve:
+        """The samples this bound stands on."""
+        return self._curve
+
     @cached_property
     def safe(self) -> Envelope:
-        """The certified envelope."""
-        return envelope(*self._curve.vertices, self.law.log_mean)
+        """The certified envelope (of F less the price, where there is one)."""
+        log_b, log_a = self._curve.vertices
+        if self.price is not None:
+            log_a = _less(log_a, self.price.at_vertices(self._curve))
+        return envelope(log_b, log_a, self.law.log_mean)
 
     @cached_property
     def nodes(self) -> Envelope:
         """The envelope of the samples alone: not a bound, it tells how much the certification costs."""
-        return envelope(self._curve.log_g, self._curve.log_f, self.law.log_mean)
+        log_a = self._curve.log_f
+        if self.price is not None:
+            log_a = _less(log_a, self.price.at_nodes(self._curve))
+        return envelope(self._curve.log_g, log_a, self.law.log_mean)
 
     def log_delta(self, epsilon: Array | float) -> Array:
         """Log of the bound on delta at each ``epsilon >= 0`` (shape kept)."""
         # 1e-11 covers the rounding of the sums
-        return np.asarray(np.minimum(self.safe.log_delta(self.base, epsilon) + 1e-11, 0.0), dtype=float)
+        out = self.safe.log_delta(self.base, epsilon) + 1e-11
+        if self.price is not None:
+            out = logaddexp(out, self.price.log_total)
+        return np.asarray(np.minimum(out, 0.0), dtype=float)
 
     def epsilon(self, log_delta: float, tolerance: float = 1e-4) -> float:
         """Smallest epsilon the bound gives at ``log_delta``, after refining until certification costs little.
