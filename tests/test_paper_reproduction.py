@@ -250,7 +250,7 @@ def test_figures_4_to_6_refined_and_lower(name, mean):
     refined, lower = KNOWN[name, mean]
     row = figures.cost(hpcalc.ZCDP(RHO), figures.law_with_mean(name, mean))
     assert row.refined == pytest.approx(refined, **TO_FOUR_DIGITS)
-    assert lower - 1e-4 <= row.lower <= row.refined
+    assert lower - 1e-3 <= row.lower <= row.refined
     assert row.refined < row.paper
     quantile = 1 - mpmath.quad(lambda x: pgf(name, mean, x), [0, 0.5, 0.9, 0.99, 1])
     assert row.quantile == pytest.approx(float(quantile), **TO_FOUR_DIGITS)

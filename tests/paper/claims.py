@@ -110,7 +110,7 @@ def small_poisson_mean() -> Claim:
     identical = theorem_6(0.0, -math.inf, mu, order)
     mean_one = theorem_6(float(base.rdp(np.array([order]))[0]), float(base.log_profile(np.array([hat]))[0]), 1.0, order)
     exact_one = poisson_exact(epsilon, 1.0, order)
-    answer = hpcalc.bound(hpcalc.ZCDP(1e-9), hpcalc.Poisson(mu), delta=1e-6, orders=[order]).document()
+    answer = hpcalc.bound(hpcalc.ZCDP(1e-6), hpcalc.Poisson(mu), delta=1e-6, orders=[order]).document()
     curve = answer["rdp"][0]["epsilon"]
     return Claim(
         "Theorem 6 is false for μ < 1",
@@ -119,7 +119,7 @@ def small_poisson_mean() -> Claim:
         f"it claims {stated:.4f} where the exact divergence is {exact:.6f}. The atom K = 0 was dropped in its proof. "
         f"At μ = 1 it holds ({mean_one:.4f} against {exact_one:.6f}). hpcalc's curve for an almost perfectly private "
         f"base at μ = 0.5 is {curve:.2e}, not negative.",
-        stated < 0.0 < exact and identical < 0.0 and exact_one <= mean_one and 0.0 <= curve < 1e-6,
+        stated < 0.0 < exact and identical < 0.0 and exact_one <= mean_one and 0.0 <= curve < 1e-4,
     )
 
 

@@ -166,7 +166,7 @@ def search_limit(noise_multiplier: float, mean_runs: float = MEAN_RUNS) -> float
     base = hpcalc.Gaussian(noise_multiplier / OUTLIERS)
     law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=mean_runs)
     limits = [1.0]
-    for delta in (0.001, 0.01, 0.03, 0.1, 0.2, 0.4):
+    for delta in (0.1, 0.3):
         epsilon = hpcalc.bound(base, law, delta=delta).document()["epsilon"]
         if epsilon is not None:
             limits.append(float(best_guess_limit(epsilon, delta)))
