@@ -19,8 +19,8 @@ class CommandLineError(HpcalcError):
     """An input error whose text already says where the value came from."""
 
 
-def shown(value: object) -> str:
-    """A value as the user would have typed it, safe to print on one line."""
+def shown(value: object, longest: int = 80) -> str:
+    """A value as the user would have typed it, safe to print on one line and cut where it is very long."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if isinstance(value, float):
@@ -30,7 +30,7 @@ def shown(value: object) -> str:
     text = str(value)
     if not text.isprintable():
         text = ascii(text)[1:-1]
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ __all__ = ["cases_of", "spec_text"]
 _MAX_BYTES = 8 * 2**20
 _MAX_NODES = 1_000_000
 _MAX_DEPTH = 8
+_LONGEST_PATH = 4096  # a file is named in full: a path that is cut cannot be opened
 _WHOLE_FILE_ONLY = ("format", "output")  # of one invocation, not of one case
 _NOT_TEXT = re.compile(r"(?i)(~|null|true|false|yes|no|on|off|y|n)?")
 _OCTAL = re.compile(r"[+-]?0[0-9_]+|[+-]?0[xob][0-9a-f_]+", re.IGNORECASE)
@@ -290,7 +291,7 @@ def cases_of(ctx: click.Context) -> tuple[list[Settings], bool]:
     path = ctx.params.get("spec")
     if path is None:
         return [Settings(ctx, ctx.params)], False
-    reader = _Reader("standard input" if path == "-" else shown(path))
+    reader = _Reader("standard input" if path == "-" else shown(path, longest=_LONGEST_PATH))
     root = reader.read(_read(path))
     if root.kind == "mapping":
         return [_Case(reader, ctx, alone=True).read(root, None)], False
@@ -313,7 +314,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as stream:
             return stream.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise DataFileError(f"--spec {shown(path)}: {error.strerror or error}") from error
+        raise DataFileError(f"--spec {shown(path, longest=_LONGEST_PATH)}: {error.strerror or error}") from error
 
 
 def spec_text(cases: list[Settings], listed: bool) -> str:
