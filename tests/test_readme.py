@@ -1,0 +1,164 @@
+"""What the README shows is what happens: its transcripts are run, its files read, its commands found by .ci/run.
+
+``python tests/test_readme.py`` writes the transcripts anew.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from shells import ROOT, environment, program, put_hpcalc
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SPEC = "dist: {dist}\nmu: 10\nzcdp: 0.1\nmax-epsilon: {limit}\n"
+
+Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def _commands(block: str) -> list[tuple[str, str]]:
+    """The command lines of a transcript and the output shown below each."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def _transcripts() -> list[tuple[str, str]]:
+    return [pair for block in _blocks("console") for pair in _commands(block)]
+
+
+def _run(argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    put_hpcalc(tmp_path)
+
+    return lambda argv: _run(argv, tmp_path)
+
+
+def test_there_are_transcripts() -> None:
+    assert len(_transcripts()) >= 2
+
+
+@pytest.mark.parametrize(("command", "output"), _transcripts())
+def test_transcripts_are_real(command: str, output: str, run: Run) -> None:
+    done = run(shlex.split(command))
+    assert done.stderr == ""
+    assert done.stdout == output
+
+
+def test_set_up_commands_are_where_ci_looks() -> None:
+    (main_job,) = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
+    (tests,) = re.findall(r"^\.venv/bin/pip install .* && .*pytest.*$", README, re.MULTILINE)
+    assert main_job.count(" && ") == 2
+    assert tests.count(" && ") == 1
+    assert [main_job + "\n", tests + "\n"] == _blocks("sh")
+
+
+def test_python_block_runs() -> None:
+    (source,) = _blocks("python")
+    *statements, last = source.strip().splitlines()
+    names: dict[str, object] = {}
+    exec("\n".join(statements), names)
+    value = eval(last, names)
+    assert isinstance(value, float)
+    assert 4.2254 < value < 4.24
+
+
+def test_spec_block_is_a_spec(tmp_path: Path, run: Run) -> None:
+    pytest.importorskip("dp_accounting")
+    (spec,) = (block for block in _blocks("yaml") if block.startswith("# privacy.yaml"))
+    (tmp_path / "privacy.yaml").write_text(spec)
+    done = run(["hpcalc", "bound", "--spec", "privacy.yaml", "--format", "json"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def _hpcalc_lines(node: object) -> list[str]:
+    if isinstance(node, str):
+        return [line for line in node.splitlines() if line.startswith("hpcalc ")]
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    return [line for child in children for line in _hpcalc_lines(child)]
+
+
+def test_ci_jobs_gate(tmp_path: Path, run: Run) -> None:
+    """The GitHub step and the GitLab job are YAML, and their commands fail over budget and pass within it."""
+    lines = [line for block in _blocks("yaml") for line in _hpcalc_lines(yaml.safe_load(block))]
+    assert len(lines) == 2
+    for limit, code in ((1.0, 1), (5.0, 0)):
+        (tmp_path / "privacy.yaml").write_text(SPEC.format(dist="poisson", limit=limit))
+        for line in lines:
+            done = run(["sh", "-c", f"GITHUB_STEP_SUMMARY=summary.md; {line}"])
+            assert (done.returncode, done.stderr) == (code, "")
+    for name in ("summary.md", "privacy.md"):
+        assert "- [ ]" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("specs", "code"),
+    [
+        ([("poisson", 5.0)], 0),
+        ([("poisson", 5.0), ("poisson", 6.0)], 0),
+        ([("poisson", 1.0), ("poisson", 5.0)], 1),
+        ([("poisson", 5.0), ("poison", 5.0)], 2),
+    ],
+)
+def test_pre_commit_hook_gates_each_file(tmp_path: Path, run: Run, specs: list[tuple[str, float]], code: int) -> None:
+    program("bash")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    names = []
+    for index, (dist, limit) in enumerate(specs):
+        names.append(f"model {index}.privacy.yaml")
+        (tmp_path / names[-1]).write_text(SPEC.format(dist=dist, limit=limit))
+        assert re.search(hook["files"], names[-1])
+    assert run([*shlex.split(hook["entry"]), *names]).returncode == code
+
+
+def test_pre_commit_hook_looks_at_specs_only() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    matches = {
+        name: bool(re.search(hook["files"], name))
+        for name in ("privacy.yaml", "a/b/resnet-privacy.yml", "README.md", "ci.yaml", "noprivacy.yaml")
+    }
+    assert matches == {
+        "privacy.yaml": True,
+        "a/b/resnet-privacy.yml": True,
+        "README.md": False,
+        "ci.yaml": False,
+        "noprivacy.yaml": False,
+    }
+
+
+def test_ci_script_is_bash() -> None:
+    done = subprocess.run(
+        [program("bash"), "-n", str(ROOT / ".ci" / "run")], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def _rewrite() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        put_hpcalc(Path(name))
+
+        def transcript(match: re.Match[str]) -> str:
+            shown = ((command, _run(shlex.split(command), Path(name)).stdout) for command, _ in _commands(match[1]))
+            return "```console\n" + "".join(f"$ {command}\n{output}" for command, output in shown) + "```"
+
+        text = re.sub(r"^```console\n(.*?)^```$", transcript, README, flags=re.DOTALL | re.MULTILINE)
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _rewrite()
