@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -28,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in _THREADS:
             os.environ.setdefault(name, "1")
+        if argv is None and not sys.warnoptions:
+            # stderr says what concerns the user; Python's own warnings concern developers, who ask with -W
+            warnings.simplefilter("ignore")
         from hpcalc.cli.app import run
 
         return run(sys.argv[1:] if argv is None else argv)

@@ -1,0 +1,232 @@
+"""Random command lines, valid and broken, from a grammar of every option: the promises that hold whatever is typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import shlex
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import pytest
+import yaml
+
+from hpcalc.cli import main
+from hpcalc.cli.app import cli
+from hpcalc.cli.option import Option
+from hpcalc.cli.options import BASE, DISTS, FORMATS, METHODS
+
+COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
+BROKEN = ("nan", "inf", "-1", "0", "x", "", "1e999", "0,5", "1:30", "é", "--mu", "2.5.1", "\x1b[31m")
+GOOD_LAWS = (
+    "--dist poisson --mu {m}",
+    "--dist poisson --mean {m}",
+    "--dist tnb --eta {h} --mean {m}",
+    "--dist tnb --eta {h} --gamma {g}",
+    "--dist geometric --gamma {g}",
+    "--dist logarithmic --mean {m}",
+    "--dist binomial --n {k} --p {g}",
+    "--dist fixed --k {k}",
+    "--dist pmf --pmf pmf.csv",
+    "--dist threshold --accept {g}",
+    "--dist poisson --mu {m} --max-runs {k}",
+    "--dist tnb --eta {h} --mean {m} --at-least-one",
+)
+GOOD_BASES = (
+    "--zcdp {e}",
+    "--pure {e}",
+    "--gaussian {m}",
+    "--laplace {m}",
+    "--approx-dp {e} 1e-9",
+    "--rdp 2:{e},8:{m}",
+    "--zcdp {e} --pure {e}",
+    "--gaussian {m} --compose {k}",
+    "--rdp-file rdp.csv",
+    "--profile-file profile.yaml",
+    "--zcdp inf",
+    "--gaussian 0",
+)
+FILES = {
+    "pmf.csv": "k,probability\n1,0.5\n10,0.5\n",
+    "rdp.csv": "order,epsilon\n2,0.5\n8,1.9\n32,7\n",
+    "profile.yaml": "profile:\n- {epsilon: 0.5, delta: 1e-3}\n- {epsilon: 2, delta: 1e-7}\n",
+    "scores.txt": "0.5\n0.7\n0.6\n0.9\n",
+    "broken.csv": "order,epsilon\n2,nan\n",
+    "spec.yaml": "delta: 1e-5\n",
+    "broken.yaml": "detla: 1e-5\n",
+}
+# What a command cannot do without, apart from a base and a law.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "compare": ("--mean {m}", "--at-epsilon {m}", "", "--law poisson:mu={m} --law tnb:eta={h},mean={m}"),
+    "plan": (
+        "--target-epsilon {m}",
+        "--target-epsilon {m} --maximize quantile",
+        "--target-epsilon {m} --success-rate 0.01",
+    ),
+}
+
+
+class Grammar:
+    """Command lines of one command."""
+
+    def __init__(self, name: str, rng: random.Random) -> None:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        self.name = name
+        self.rng = rng
+        self.options = [param for param in command.params if isinstance(param, Option) and param.group != "Help"]
+
+    def fill(self, template: str) -> list[str]:
+        rng = self.rng
+        values = {
+            "e": f"{10 ** rng.uniform(-2, 0.7):.4g}",
+            "m": f"{10 ** rng.uniform(0.1, 1.5):.4g}",
+            "h": rng.choice(["-0.5", "0", "0.5", "1", "-.9", "2"]),
+            "g": f"{10 ** rng.uniform(-4, -0.1):.4g}",
+            "k": str(rng.randint(1, 30)),
+        }
+        return template.format(**values).split()
+
+    def likely_right(self) -> list[str]:
+        rng, keys = self.rng, {option.flag for option in self.options}
+        words: list[str] = []
+        if f"--{BASE[0]}" in keys:
+            words += self.fill(rng.choice(GOOD_BASES))
+        if "--dist" in keys and (self.name != "plan" or rng.random() < 0.3):
+            words += self.fill(rng.choice(GOOD_LAWS))
+        words += self.fill(rng.choice(NEEDS.get(self.name, ("",))))
+        extras: list[Callable[[], list[str]]] = [
+            lambda: ["--delta", rng.choice(["1e-6", "1e-5", "1e-12", "0.1", "0"])],
+            lambda: ["--explain"],
+            lambda: ["--orders", rng.choice(["1.5,2,8", "2", "1.01,64,inf"])],
+            lambda: ["--conversion", rng.choice(["best", "cks", "mironov", "exact"])],
+            lambda: ["--method", rng.choice(METHODS)],
+            lambda: ["--max-epsilon", rng.choice(["0", "1", "100"])],
+            lambda: ["--to", rng.choice(["approx-dp", "rdp", "zcdp", "pure"])],
+            lambda: ["--epsilon", rng.choice(["0", "1", "50"])],
+            lambda: ["--success-rate", rng.choice(["0.01", "0.5"])],
+            lambda: ["--scores", "scores.txt"],
+            lambda: ["--count", rng.choice(["1", "5", "1e2"])],
+            lambda: ["--spec", "spec.yaml"],
+            lambda: ["--save-spec", "saved.yaml"],
+            lambda: ["--max-runs-p95", "100"],
+        ]
+        for extra in rng.sample(extras, rng.randint(0, 3)):
+            made = extra()
+            if made[0] in keys:
+                words += made
+        return words
+
+    def damaged(self) -> list[str]:
+        """A line that was likely right, with options of any kind added or words replaced."""
+        rng = self.rng
+        words = self.likely_right()
+        for _ in range(rng.randint(1, 2)):
+            if rng.random() < 0.5 and words:
+                words[rng.randrange(len(words))] = rng.choice(BROKEN)
+            else:
+                option = rng.choice(self.options)
+                if option.flag in ("--output", "--plot", "--save-spec", "--profile-out", "--rdp-out"):
+                    continue
+                count = 0 if option.is_flag else option.nargs if rng.random() < 0.9 else 0
+                pool = (*BROKEN, "0.1", "3", "1e1", *DISTS, "broken.csv", "broken.yaml", "poisson:mu=3")
+                words += [option.flag, *(rng.choice(pool) for _ in range(count))]
+        return words
+
+    def line(self) -> list[str]:
+        words = self.likely_right() if self.rng.random() < 0.5 else self.damaged()
+        if self.rng.random() < 0.8:
+            words += ["--format", self.rng.choice(FORMATS)]
+        return [self.name, *words]
+
+
+def validator(command: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((files("hpcalc") / "schemas" / f"{command}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def refuse_constant(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def check(args: list[str], code: int, out: str, err: str, schema: jsonschema.Draft202012Validator) -> None:
+    told = err.splitlines()
+    if "No such file" in err:
+        assert (code, out, len(told)) == (4, "", 1)
+        return
+    assert code in (0, 1, 2, 3)
+    assert "Traceback" not in err
+    assert "\x1b" not in out + err
+    if code == 2:
+        assert out == ""
+        assert 1 <= len(told) <= 2
+        assert told[0].startswith("hpcalc: ")
+        return
+    fmt = [*args, "table"][len(args) if "--format" not in args else len(args) - 1 - args[::-1].index("--format") + 1]
+    document: Any = None
+    if fmt == "yaml":
+        document = yaml.safe_load(out)
+    elif fmt == "json":
+        document = json.loads(out, parse_constant=refuse_constant)
+    elif fmt == "csv":
+        rows = list(csv.reader(io.StringIO(out)))
+        assert len(rows) >= 2
+        assert len({len(row) for row in rows}) == 1
+        assert len(set(rows[0])) == len(rows[0])
+    else:
+        assert out.strip()
+    if document is not None:
+        schema.validate(document)
+        assert "np." not in out
+        assert len(told) == len(document["warnings"]) + (code != 0)
+    assert (not told) or all(line.startswith("hpcalc: ") for line in told)
+    assert told or code == 0
+
+
+def run_lines(
+    name: str,
+    seed: int,
+    count: int,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for file, text in FILES.items():
+        (tmp_path / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HPCALC_DEBUG", raising=False)
+    schema = validator(name)
+    rng = random.Random(seed)
+    grammar = Grammar(name, rng)
+    for index in range(count):
+        args = grammar.line()
+        capsys.readouterr()
+        code = main(args)
+        out, err = capsys.readouterr()
+        try:
+            check(args, code, out, err, schema)
+        except Exception as failure:
+            raise AssertionError(f"line {index}: hpcalc {shlex.join(args)}\nexit {code}\n{err}\n{failure}") from failure
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_random_command_lines(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_lines(name, 1, 25, capsys, tmp_path, monkeypatch)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(2, 7))
+@pytest.mark.parametrize("name", COMMANDS)
+def test_five_hundred_random_command_lines(
+    name: str, seed: int, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_lines(name, seed, 100, capsys, tmp_path, monkeypatch)
