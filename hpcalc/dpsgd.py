@@ -30,7 +30,7 @@ __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_FEW_ORDERS = 64  # more of them at once are interpolated from a dense table
+_FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 
 def _log_gain(h: Array, loss: Array) -> Array:

@@ -46,8 +46,9 @@ __all__ = [
 ]
 
 _INF = math.inf
-_FINEST = 1e-4  # grid step never needs to be larger than this where it fits
+_FINEST = 1e-4  # the usual grid step
 _MAX_CELLS = 1 << 20  # of one step's grid and of the transform: about a second of work
+_COMFORTABLE = 1 << 17  # cells of a transform that costs a few hundredths of a second
 _LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
 _LOG_WRAP = -42.0  # tilted mass that may wrap around in the transform; its bound is added
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
@@ -327,8 +328,8 @@ def _smooth_size(n: int) -> int:
     return min(f << max(0, math.ceil(math.log2(max(n, 1) / f))) for f in (1, 3, 5))
 
 
-def _convolve(grids: Sequence[_Grid], step: float, alpha: float) -> _Tilted | None:
-    """All the grids, each its number of times, convolved under one tilt."""
+def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int = _MAX_CELLS) -> _Tilted | None:
+    """All the grids, each its number of times, convolved under one tilt; None if that needs too many cells."""
     tilted = [(grid, *_log_mgf(grid, alpha)) for grid in grids]
     square = sum(
         grid.count * float(weight @ (grid.loss - float(weight @ grid.loss)) ** 2) for grid, _, weight in tilted
@@ -345,7 +346,7 @@ def _convolve(grids: Sequence[_Grid], step: float, alpha: float) -> _Tilted | No
         return best
 
     first, last = math.floor(-reach(-1.0) / step) - 1, math.ceil(reach(1.0) / step) + 1
-    if last - first + 1 > _MAX_CELLS:
+    if last - first + 1 > most:
         return None
     size = _smooth_size(last - first + 1)
     spectrum: Any = None
@@ -492,21 +493,35 @@ def plan_step(parts: Sequence[tuple[Base, int]]) -> float | None:
     if not 0.0 < scale < _INF:
         return None
     fine = scale / (25.0 * math.sqrt(count))
-    step = max(min(fine, _FINEST), 40.0 * scale / _MAX_CELLS)
-    if step > 3.0 * fine:
-        return None
     back = _sources(parts, reverse=True) or []
     widest = max(sum(_range(source, _LOG_TAIL)) for source in (*forward, *back))
-    return step if widest / step <= _MAX_CELLS else None
+    step = max(min(fine, max(_FINEST, widest / _COMFORTABLE)), 40.0 * scale / _MAX_CELLS)
+    return step if step <= 3.0 * fine and widest / step <= _MAX_CELLS else None
+
+
+def _views(grids: Sequence[_Grid], step: float, scale: float, exponents: Sequence[float]) -> list[_Tilted]:
+    """Convolutions under tilts that reach the given exponents, or nearly.
+
+    Close to the tilt at which single steps with a rare huge loss take over, the tilted sum spreads widely and the
+    transform becomes large. A little less tilt serves nearly as well.
+    """
+    views: list[_Tilted] = []
+    most = _MAX_CELLS
+    for exponent in exponents:
+        alpha = _choose_alpha(grids, scale, exponent)
+        for shrink in (1.0, 0.9, 0.75):
+            view = _convolve(grids, step, shrink * alpha, most)
+            if view is not None:
+                views.append(view)
+                break
+        if views:
+            most = max(_COMFORTABLE, 2 * views[0].log_mass.size)
+    return views
 
 
 def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> Array | None:
     known = [_upwards(source, step) for source in sources]
-    views: list[_Tilted] = []
-    for exponent in _EXPONENTS:
-        view = _convolve(known, step, _choose_alpha(known, scale, exponent))
-        if view is not None:
-            views.append(view)
+    views = _views(known, step, scale, _EXPONENTS)
     if not views:
         return None
     length = max(2, *(view.first + view.log_mass.size for view in views))
@@ -516,7 +531,8 @@ def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> A
     infinite = -math.expm1(sum(grid.count * math.log1p(-grid.infinite) for grid in known))
     out = logaddexp(out, math.log(infinite) if infinite > 0.0 else -_INF)
     # a profile never increases: an upper bound at a smaller t is one at every larger t
-    return np.minimum.accumulate(np.minimum(out, 0.0))
+    out = np.minimum.accumulate(np.minimum(out, 0.0))
+    return out[: max(2, int(np.count_nonzero(out > out[-1] + 1.0)) + 1, int(np.count_nonzero(out > -80.0)) + 1)]
 
 
 def loss_table(parts: Sequence[tuple[Base, int]]) -> LossTable | None:

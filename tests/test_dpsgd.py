@@ -1,0 +1,397 @@
+"""DP-SGD and convolved privacy losses, against exact sums, quadrature with 40 digits, and dp-accounting."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import mpmath
+import numpy as np
+import pytest
+
+from hpcalc.base import Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
+from hpcalc.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
+from hpcalc.errors import InvalidInput
+from hpcalc.logmath import Rank, logsubexp
+from hpcalc.pld import Convolution, compose_parts, loss_pair, loss_table, plan_step
+
+PAPER = DPSGD(256 / 60000, 1.1, 14062)
+LOG_1E5 = math.log(1e-5)
+
+
+def epsilon_from_profile(base, log_delta):
+    low, high = 0.0, 1000.0
+    for _ in range(70):
+        mid = 0.5 * (low + high)
+        low, high = (low, mid) if base.log_profile(np.array([mid]))[0] <= log_delta else (mid, high)
+    return high
+
+
+def epsilon_from_rdp(base, log_delta):
+    orders = 1.0 + np.exp(np.linspace(math.log(1e-3), math.log(3e4), 60000))
+    curve = base.rdp(orders)
+    return float(np.min(curve + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1.0)))
+
+
+def exact_moment(rate, sigma, order):
+    """log E[w^order] / (order - 1), 40 digits: the binomial sum for integers, quadrature otherwise."""
+    with mpmath.workdps(60):
+        q, s = mpmath.mpf(rate), mpmath.mpf(sigma)
+        if order == int(order):
+            a = int(order)
+            total = mpmath.fsum(
+                mpmath.binomial(a, k) * (1 - q) ** (a - k) * q**k * mpmath.exp((k * k - k) / (2 * s * s))
+                for k in range(a + 1)
+            )
+        else:
+            a = mpmath.mpf(order)
+
+            def density(x):
+                w = 1 - q + q * mpmath.exp((2 * x - 1) / (2 * s * s))
+                return mpmath.npdf(x, 0, s) * w**a
+
+            total = mpmath.quad(density, [i * (a + 30 * s) / 40 - 15 * s for i in range(41)])
+        return float(mpmath.log(total) / (a - 1))
+
+
+# -- Rényi divergence --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "order"),
+    [(0.01, 1.0, a) for a in (2, 3, 7, 32, 100)]
+    + [(256 / 60000, 1.1, a) for a in (2, 8, 64, 500)]
+    + [
+        (0.4, 12.0, 59),
+        (0.4, 12.0, 500),
+        (1e-8, 1.0, 2),
+        (1e-8, 1.0, 5),
+        (1e-3, 0.3, 2),
+        (1e-3, 0.3, 9),
+        (0.9, 5.0, 40),
+    ]
+    + [(0.01, 50.0, 2048), (0.5, 0.05, 2), (0.5, 0.05, 3), (1e-12, 20.0, 100), (0.999999, 1.0, 4), (0.1, 1000.0, 3)],
+)
+def test_integer_orders_match_the_binomial_sum(rate, sigma, order):
+    value = sampled_gaussian_rdp(rate, sigma, np.array([float(order)]))[0]
+    assert value == pytest.approx(exact_moment(rate, sigma, order), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "order"),
+    [(0.4, 12.0, 58.9), (0.01, 1.0, 1.5), (0.01, 1.0, 2.5), (1e-6, 1.0, 3.7), (0.2, 0.5, 1.01), (0.01, 4.0, 1.0001)],
+)
+def test_fractional_orders_match_quadrature(rate, sigma, order):
+    value = sampled_gaussian_rdp(rate, sigma, np.array([order]))[0]
+    assert value == pytest.approx(exact_moment(rate, sigma, order), rel=1e-8)
+
+
+def test_known_values():
+    assert DPSGD(0.4, 12.0, 1).rdp(58.9) == pytest.approx(0.0363048482, rel=1e-8)
+    assert DPSGD(0.01, 50.0, 1).rdp(2048.0) == pytest.approx(4.130385773e-5, rel=1e-9)
+    assert DPSGD(1e-8, 1.0, 1).rdp(2.0) == pytest.approx(1.71828182846e-16, rel=1e-10)
+    assert DPSGD(1.0, 2.0, 1).rdp(3.0) == pytest.approx(0.375, rel=1e-15)
+    cliff = DPSGD(0.00033, 4.0, 10000)  # the best order is 256; at 257 epsilon is 0.767
+    for delta, expected in ((1.1e-18, 0.145757812), (1.13e-18, 0.145652292)):
+        order = np.array([256.0])
+        epsilon = float(cliff.rdp(order)[0]) + math.log(255 / 256) - (math.log(delta) + math.log(256)) / 255
+        assert epsilon == pytest.approx(expected, rel=1e-8)
+        assert epsilon_from_rdp(cliff, math.log(delta)) == pytest.approx(expected, rel=1e-3)
+    assert epsilon_from_rdp(PAPER, LOG_1E5) == pytest.approx(2.5966, abs=1e-4)
+    at_32 = float(cks_log_delta(np.array([32.0]), DPSGD(1e-7, 1.0, 10**9).rdp(np.array([32.0])), 0.6080)[0])
+    assert at_32 == pytest.approx(math.log(1e-9), abs=0.01)
+
+
+@pytest.mark.parametrize("base", [PAPER, DPSGD(1e-7, 1.0, 10**9), DPSGD(0.3, 0.05, 7), DPSGD(0.02, 200.0, 1000)])
+def test_the_curve_is_finite_positive_and_never_decreases(base):
+    orders = 1.0 + np.exp(np.arange(math.log(1e-12), math.log(1e9), 0.05))
+    dense = base.rdp(orders)
+    one_by_one = np.array([float(base.rdp(order)) for order in orders[::20]])
+    for curve in (dense, one_by_one):
+        assert np.all(np.isfinite(curve))
+        assert np.all(curve > 0.0)
+        assert np.all(np.diff(curve) >= -1e-9 * curve[1:])
+    # many orders at once are interpolated from above
+    assert np.all(dense[::20] >= one_by_one * (1.0 - 1e-9))
+    assert base.rdp(math.inf) == math.inf
+
+
+def test_large_orders_use_a_valid_closed_form():
+    for rate, sigma, order in ((0.01, 1.0, 3000), (0.5, 0.1, 60), (1e-4, 0.05, 40)):
+        value = float(sampled_gaussian_rdp(rate, sigma, np.array([float(order)]))[0])
+        exact = exact_moment(rate, sigma, order)
+        assert exact * (1.0 - 1e-12) <= value <= exact * 1.0001
+
+
+def test_a_billion_steps_cost_nothing():
+    start = time.perf_counter()
+    base = DPSGD(1e-7, 1.0, 10**9)
+    epsilon = epsilon_from_rdp(base, math.log(1e-9))
+    assert 0.5 < epsilon <= 0.5437859
+    assert not base.exact_profile
+    assert any("Rényi" in warning for warning in base.warnings)
+    assert np.isfinite(base.log_profile(np.array([0.6]))).all()
+    assert time.perf_counter() - start < 5.0
+
+
+# -- what goes in -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps"),
+    [
+        *((rate, 1.0, 1) for rate in (1.5, -0.1, math.nan, math.inf, "x", True, None)),
+        *((0.1, sigma, 1) for sigma in (-1.0, math.nan, math.inf)),
+        *((0.1, 1.0, steps) for steps in (-1, 1.5, math.nan, math.inf)),
+    ],
+)
+def test_wrong_parameters_are_refused(rate, sigma, steps):
+    with pytest.raises(InvalidInput, match="dpsgd"):
+        DPSGD(rate, sigma, steps)
+
+
+def test_a_rate_above_one_names_batch_and_data_set():
+    with pytest.raises(InvalidInput, match="batch size / data set size"):
+        DPSGD(1.2, 1.0, 10)
+    with pytest.raises(InvalidInput, match=r"batch_size: 200 .* 100 examples"):
+        steps_from_epochs(100, 200, 1)
+
+
+def test_integers_behave_as_floats():
+    assert DPSGD(0.01, 2, 100) == DPSGD(0.01, 2.0, 100.0)
+    assert compose(DPSGD(0.01, 2, 100), Gaussian(2)).rdp(4.0) == compose(DPSGD(0.01, 2.0, 100), Gaussian(2.0)).rdp(4.0)
+
+
+def test_no_sampling_no_steps_no_noise():
+    t, rank = np.array([-1.0, 0.0, 0.5, 3.0]), Rank.from_u(np.array([0.01, 0.5]))
+    for nothing in (DPSGD(0.0, 1.0, 10), DPSGD(0.5, 1.0, 0), DPSGD(0.0, 0.0, 10)):
+        assert nothing.rdp(5.0) == 0.0
+        assert nothing.pure_epsilon == nothing.zcdp_rho == 0.0
+        assert np.exp(nothing.log_profile(t)) == pytest.approx([1.0 - math.exp(-1.0), 0.0, 0.0, 0.0])
+        assert nothing.region(rank).u == pytest.approx(rank.u)
+        assert nothing.warnings == ()
+    naked = DPSGD(0.1, 0.0, 10)
+    assert naked.rdp(2.0) == math.inf
+    assert not naked.finite
+    assert np.all(naked.log_profile(t) == 0.0)
+    every = DPSGD(1.0, 2.0, 4)
+    assert every.log_profile(t) == pytest.approx(Gaussian(1.0).log_profile(t))
+    assert every.region(rank).u == pytest.approx(Gaussian(1.0).region(rank).u)
+    assert every.exact_profile
+
+
+def test_steps_are_counted_in_exact_arithmetic():
+    assert steps_from_epochs(60000, 100, 3) == (100 / 60000, 1800)
+    assert steps_from_epochs(60000, 256, 60) == (256 / 60000, 14063)
+    assert steps_from_epochs(60000, 64, 60, accumulation=4) == (256 / 60000, 14063)
+    assert steps_from_epochs(10, 1, 0.1) == (0.1, 1)
+    assert steps_from_epochs(1000, 10, 0.3) == (0.01, 30)
+    assert steps_from_epochs(7, 7, 5) == (1.0, 5)
+    assert steps_from_epochs(100, 10, 0) == (0.1, 0)
+    for arguments in (
+        (0, 1, 1),
+        (10, 0, 1),
+        (10, 1, -1),
+        (10, 1, math.nan),
+        (10.5, 1, 1),
+        (10, 1, 1, 0),
+        (10, 2, 1, 6),
+    ):
+        with pytest.raises(InvalidInput):
+            steps_from_epochs(*arguments)
+
+
+# -- privacy-loss distributions ---------------------------------------------------------------------------------------
+
+
+def test_the_papers_model():
+    assert epsilon_from_profile(PAPER, LOG_1E5) == pytest.approx(2.3817, abs=5e-5)
+    assert PAPER.exact_profile
+    assert PAPER.warnings == ()
+    assert plan_step(PAPER.convolution_parts()) == pytest.approx(1e-4)
+
+
+def test_a_training_run_with_a_noisy_score():
+    both = compose(PAPER, Gaussian(20.0))
+    assert epsilon_from_profile(both, LOG_1E5) == pytest.approx(2.39117, abs=2e-5)
+    assert both.rdp(8.0) == pytest.approx(float(PAPER.rdp(8.0)) + 8.0 / 800.0)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0, 50.0])
+def test_convolved_gaussians_match_the_closed_form(sigma):
+    whole, parts = Gaussian(sigma), Convolution(((Gaussian(sigma * 2.0), 4),))
+    scale = 1.0 / sigma
+    # losses in standard deviations from the mean, out to where delta is about 1e-25
+    t = np.maximum(0.5 * scale**2 + scale * np.arange(-3.0, 10.0, 0.37), 0.0)
+    exact, table = whole.log_profile(t), parts.log_profile(t)
+    assert np.all(table >= exact - 1e-9)
+    assert np.all(table <= exact + 2e-3)
+
+
+def _response_profile(epsilon, count, t):
+    with mpmath.workdps(50):
+        p = mpmath.exp(epsilon) / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        losses = [(2 * k - count) * mpmath.mpf(epsilon) for k in range(count + 1)]
+        terms = [
+            mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) * (1 - mpmath.exp(t - x))
+            for k, x in enumerate(losses)
+            if x > t
+        ]
+        return float(mpmath.log(mpmath.fsum(terms)))
+
+
+def test_randomized_response_matches_the_binomial_sum():
+    base = Convolution(((PureDP(0.1), 50),))
+    for t in (0.0, 0.55, 2.0, 3.31, 4.5, 4.95):
+        exact = _response_profile(0.1, 50, t)
+        assert exact - 1e-9 <= base.log_profile(np.array([t]))[0] <= exact + 1e-6
+
+
+MIXES = {
+    "dpsgd": (DPSGD(0.01, 0.8, 100),),
+    "dpsgd-small": (DPSGD(0.00033, 4.0, 10000),),
+    "dpsgd-laplace": (DPSGD(0.01, 1.0, 200), Laplace(1.0)),
+    "dpsgd-pure": (DPSGD(0.05, 2.0, 100), PureDP(0.5)),
+    "gaussian-laplace": (Gaussian(2.0), Laplace(1.234567)),
+    "all": (DPSGD(0.02, 1.5, 200), Gaussian(3.0), Laplace(2.0), PureDP(0.123)),
+}
+
+
+def _reference(part, accounting):
+    if isinstance(part, DPSGD):
+        one = accounting.from_gaussian_mechanism(
+            part.sigma, sampling_prob=part.rate, value_discretization_interval=1e-4
+        )
+        return one.self_compose(part.steps)
+    if isinstance(part, Gaussian):
+        return accounting.from_gaussian_mechanism(part.sigma, value_discretization_interval=1e-4)
+    if isinstance(part, Laplace):
+        return accounting.from_laplace_mechanism(part.scale, value_discretization_interval=1e-4)
+    flip = 2.0 / (1.0 + math.exp(part.epsilon))
+    return accounting.from_randomized_response(flip, 2, value_discretization_interval=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in MIXES if name != "dpsgd-small"])
+def test_compositions_agree_with_dp_accounting(name):
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    parts = MIXES[name]
+    reference = _reference(parts[0], accounting)
+    for part in parts[1:]:
+        reference = reference.compose(_reference(part, accounting))
+    base = compose(*parts)
+    for delta in (1e-3, 1e-5, 1e-8):
+        assert epsilon_from_profile(base, math.log(delta)) == pytest.approx(
+            reference.get_epsilon_for_delta(delta), rel=1e-3
+        )
+
+
+def _lower(log_p, log_q, t):
+    with np.errstate(over="ignore"):
+        return [math.fsum(np.maximum(np.exp(a) - np.exp(b + t), 0.0)) for a, b in ((log_p, log_q), (log_q, log_p))]
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_the_finite_pair_lies_just_below_the_profile(name):
+    parts = tuple((part, 1) for part in MIXES[name])
+    base = Convolution(parts)
+    log_p, log_q = base.discretised_pair()
+    assert log_p.size <= 4001
+    assert math.fsum(np.exp(log_p)) == pytest.approx(1.0, abs=1e-9)
+    assert math.fsum(np.exp(log_q)) == pytest.approx(1.0, abs=1e-9)
+    for delta in (0.1, 1e-3, 1e-5, 1e-8, 1e-11):
+        t = epsilon_from_profile(base, math.log(delta))
+        if t < 1e-9:  # delta(0) is smaller
+            continue
+        below = math.log(max(_lower(log_p, log_q, t)))
+        assert math.log(delta) - 0.02 <= below <= math.log(delta) + 1e-7
+
+
+def test_the_finite_pair_is_a_post_processing():
+    """Every divergence of the pair is at most the mechanism's: checked on Rényi divergences, both directions."""
+    base = DPSGD(0.01, 0.8, 100)
+    log_p, log_q = base.discretised_pair()
+    for order in (1.1, 2.0, 4.0, 6.0):
+        for a, b in ((log_p, log_q), (log_q, log_p)):
+            both = np.isfinite(a) & np.isfinite(b)
+            x = order * a[both] + (1.0 - order) * b[both]
+            value = (math.log(math.fsum(np.exp(x - x.max()))) + x.max()) / (order - 1.0)
+            assert value <= float(base.rdp(order)) * (1.0 + 1e-9)
+    assert loss_pair(((RDPCurve({2.0: 1.0}), 1),)) is None
+
+
+def test_the_rényi_curve_never_promises_less_than_the_profile():
+    """The profile, exact but for the grid, lies below what the Rényi curve gives, and not far below."""
+    for base in (PAPER, DPSGD(0.01, 0.8, 100), compose(DPSGD(0.01, 1.0, 200), Laplace(1.0))):
+        for delta in (1e-4, 1e-6, 1e-9):
+            exact, curve = epsilon_from_profile(base, math.log(delta)), epsilon_from_rdp(base, math.log(delta))
+            assert 0.6 * curve < exact < curve
+
+
+def test_profile_is_monotone_and_deep():
+    t = np.linspace(0.0, 12.0, 4001)
+    curve = PAPER.log_profile(t)
+    assert np.all(np.diff(curve) <= 1e-12)
+    assert curve[-1] < math.log(1e-36)
+    assert np.all(np.isfinite(curve))
+    # far beyond the table the Rényi curve takes over
+    assert PAPER.log_profile(np.array([40.0]))[0] < -90.0
+    assert PAPER.log_profile(np.array([-2.0]))[0] == pytest.approx(
+        math.log(-math.expm1(-2.0 + math.log1p(-math.exp(PAPER.log_profile(np.array([2.0]))[0]))))
+    )
+
+
+def test_region_is_the_legendre_transform_of_the_profile():
+    base = DPSGD(0.01, 0.8, 100)
+    table = base._table
+    t = np.arange(table.log_delta.size) * table.step
+    logit = np.linspace(-45.0, 45.0, 181)
+    rank = Rank.from_logit(logit)
+    got = base.region(rank)
+    for i in range(0, logit.size, 6):
+        log_u, log_q = rank.log_u[i], rank.log_q[i]
+        first = np.min(np.logaddexp(t + log_u, table.log_delta))
+        gain = logsubexp(np.maximum(log_q, table.log_delta), table.log_delta)
+        second = np.max(gain - t)
+        assert got.log_u[i] <= first + 1e-9
+        if logit[i] < 0.0 and first < -0.1:
+            assert got.log_u[i] == pytest.approx(min(first, math.log(-math.expm1(second))), abs=1e-6)
+        else:
+            assert got.log_q[i] == pytest.approx(max(second, math.log(-math.expm1(min(first, -1e-300)))), abs=1e-6)
+    assert np.all(got.log_u >= rank.log_u)
+    assert np.all(np.diff(got.log_u - got.log_q) > -1e-9)
+    ends = base.region(Rank(np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])))
+    assert ends.log_u[1] == 0.0
+    assert ends.log_u[0] < -60.0
+
+
+def test_what_cannot_be_convolved_falls_back_to_the_curve():
+    assert compose_parts(((DPSGD(1e-7, 1.0, 10**9), 1), (Laplace(1.0), 1))) is None
+    assert compose_parts(((RDPCurve({2.0: 1.0}), 1), (Laplace(1.0), 1))) is None
+    assert compose_parts(((Gaussian(0.0), 1), (Laplace(1.0), 1))) is None
+    assert loss_table(((PureDP(0.0), 3),)) is None
+    mixed = compose(DPSGD(1e-7, 1.0, 10**9), Laplace(1.0))
+    assert mixed.rdp(2.0) == pytest.approx(float(DPSGD(1e-7, 1.0, 10**9).rdp(2.0)) + float(Laplace(1.0).rdp(2.0)))
+    assert any("Rényi" in warning for warning in mixed.warnings)
+
+
+def test_repetition_merges_steps():
+    twice = repeat(DPSGD(0.01, 1.0, 100), 2)
+    once = DPSGD(0.01, 1.0, 200)
+    t = np.array([0.3, 1.0, 2.0, 4.0])
+    assert twice.log_profile(t) == pytest.approx(once.log_profile(t), abs=1e-9)
+    assert twice.rdp(7.0) == pytest.approx(float(once.rdp(7.0)))
+
+
+@pytest.mark.fuzz
+def test_random_parameters_keep_upper_above_lower():
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        base = DPSGD(10.0 ** rng.uniform(-5, 0), 10.0 ** rng.uniform(-0.5, 1), int(10.0 ** rng.uniform(0, 4.5)))
+        pair = base.discretised_pair()
+        if pair is None or base._table is None:
+            continue
+        for delta in (1e-2, 1e-5, 1e-9):
+            t = epsilon_from_profile(base, math.log(delta))
+            assert max(_lower(*pair, t)) <= delta * (1.0 + 1e-6) + 1e-13
+            if t > 0.0 and base.zcdp_rho < 50.0:
+                assert t <= epsilon_from_rdp(base, math.log(delta)) + 1e-3
