@@ -223,7 +223,9 @@ def log_tail_bound(law: RunCount, k: int) -> float:
 
     def exponent(log_s: float) -> float:
         s = math.exp(log_s)
-        return law.cumulant(s) - runs * s
+        cumulant = law.cumulant(s)
+        # the two terms may be large and cancel: their rounding must not take the bound below the truth
+        return cumulant - runs * s + 1e-14 * (cumulant + runs * s)
 
     # convex in s, so it has one valley in log s too; every point of it is a valid bound, the end of the search as well
     # (below the lower end the bound is 1 - 1e-12 at best, and rounding hides the slope)

@@ -103,16 +103,21 @@ class _Tabular(Law):
     def log_density(self, rank: Rank) -> Array:
         return self._sums[1].log_value(rank.log_q)
 
-    def log_survival(self, rank: Rank) -> Array:
+    def _raw(self, rank: Rank) -> tuple[Array, Array]:
+        """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
         log_u = np.asarray(rank.log_u, dtype=float)
         with np.errstate(divide="ignore"):
             hazard = np.where(log_u < -36.0, log_u, np.log(-np.asarray(rank.log_q)))
-        return np.minimum(self._sums[0].log_drop(np.zeros(()), hazard), 0.0)
+        log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
+        return np.minimum(log_f, 0.0), np.minimum(self._sums[0].log_drop(np.zeros(()), hazard), 0.0)
+
+    def log_survival(self, rank: Rank) -> Array:
+        log_f, log_s = self._raw(rank)
+        return np.where(log_f < -0.7, log1mexp(log_f), log_s)
 
     def log_pgf(self, rank: Rank) -> Array:
-        direct = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
-        lost = self.log_survival(rank)
-        return np.asarray(np.where(lost < -0.7, log1mexp(lost), np.minimum(direct, 0.0)), dtype=float)
+        log_f, log_s = self._raw(rank)
+        return np.where(log_s < -0.7, log1mexp(log_s), log_f)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         base = np.asarray(lo.log_q, dtype=float)
