@@ -7,12 +7,16 @@ again, apart from the package, so neither rounding nor a shared mistake can hide
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import mpmath as mp
+import numpy as np
 
+from hpcalc.logmath import Array
 from hpcalc.runs import (
     AtLeastOne,
     AtMost,
@@ -27,7 +31,8 @@ from hpcalc.runs import (
 
 mp.mp.dps = 50
 
-Pgf = Callable[[mp.mpf], mp.mpf]
+Pgf: TypeAlias = Callable[[mp.mpf], mp.mpf]
+Probabilities: TypeAlias = Sequence[mp.mpf]
 
 
 @dataclass(frozen=True)
@@ -37,29 +42,89 @@ class Mechanism:
     q: tuple[mp.mpf, ...]
     q_prime: tuple[mp.mpf, ...]
 
-    def swapped(self) -> Mechanism:
-        return Mechanism(self.q_prime, self.q)
+    @property
+    def sides(self) -> Pairs:
+        """The two directions of one run."""
+        return Pairs([(self.q, self.q_prime), (self.q_prime, self.q)])
 
-    def rdp(self, order: float) -> mp.mpf:
-        """Rényi divergence, the larger of the two directions."""
-        return max(renyi(self.q, self.q_prime, order), renyi(self.q_prime, self.q, order))
+    def rdp(self, orders: Array) -> Array:
+        """Rényi divergence, the larger of the two directions, in doubles."""
+        return np.maximum(self.sides.renyi(orders), 0.0)
 
-    def pure_epsilon(self) -> mp.mpf:
-        return max(abs(mp.log(a / b)) for a, b in zip(self.q, self.q_prime, strict=True))
+    def pure_epsilon(self) -> float:
+        return self.sides.largest_loss()
 
-    def profile(self, epsilon: float) -> mp.mpf:
-        return max(hockey_stick(self.q, self.q_prime, epsilon), hockey_stick(self.q_prime, self.q, epsilon))
+    def profile(self, epsilon: float) -> float:
+        return self.sides.hockey_stick(epsilon)
 
-    def zcdp_rho(self) -> mp.mpf:
+    def zcdp_rho(self) -> float:
         """Upper bound on ``sup rdp(a)/a``: on each cell of a grid the divergence at its right end, over its left."""
-        epsilon = self.pure_epsilon()
-        grid = [mp.mpf(1) + mp.mpf(10) ** (mp.mpf(k) / 12 - 3) for k in range(73)]
-        values = [self.rdp(a) for a in grid]
-        cells = [values[0], *(value / left for left, value in zip(grid[:-1], values[1:], strict=True))]
-        return max(*cells, epsilon / grid[-1])
+        grid = 1.0 + np.geomspace(1e-3, 1e3, 400)
+        values = self.rdp(grid)
+        return float(max(values[0], np.max(values[1:] / grid[:-1]), self.pure_epsilon() / grid[-1]))
 
 
-def renyi(p: Sequence[mp.mpf], q: Sequence[mp.mpf], order: float) -> mp.mpf:
+class Pairs:
+    """Pairs of output laws; every question is answered for the worst pair.
+
+    The answers are in doubles, from probabilities that are exact to the last digit; ``exact_*`` repeat a question in 50
+    digits, which is what an apparent violation must pass.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Probabilities, Probabilities]]) -> None:
+        self.pairs = [
+            tuple(zip(*((x, y) for x, y in zip(a, b, strict=True) if x > 0 or y > 0), strict=True)) for a, b in pairs
+        ]
+        with np.errstate(divide="ignore"):
+            self.logs = [tuple(np.log(np.array(side, dtype=float)) for side in pair) for pair in self.pairs]
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs)
+
+    def renyi(self, orders: Array) -> Array:
+        a = np.asarray(orders, dtype=float)[:, None]
+        return np.max([np.logaddexp.reduce(a * p - (a - 1.0) * q, axis=1) for p, q in self.logs], axis=0) / (
+            np.asarray(orders) - 1.0
+        )
+
+    def hockey_stick(self, epsilon: float) -> float:
+        return max(float(np.sum(np.maximum(np.exp(p) - np.exp(epsilon + q), 0.0))) for p, q in self.logs)
+
+    def largest_loss(self) -> float:
+        return max(float(np.max(np.abs(p - q))) for p, q in self.logs)
+
+    def exact_renyi(self, order: float) -> mp.mpf:
+        return max(renyi(a, b, order) for a, b in self.pairs)
+
+    def exact_hockey_stick(self, epsilon: float) -> mp.mpf:
+        return max(hockey_stick(a, b, epsilon) for a, b in self.pairs)
+
+    def assert_renyi_at_most(self, orders: Array, claimed: Array, context: object) -> None:
+        assert not np.isnan(claimed).any(), context
+        suspects = ~(self.renyi(orders) <= claimed * (1.0 + 1e-11))
+        for order, value in zip(np.asarray(orders)[suspects], claimed[suspects], strict=True):
+            true = self.exact_renyi(float(order))
+            assert true <= mp.mpf(float(value)) * (1 + mp.mpf("1e-11")) + mp.mpf("1e-15"), (
+                float(order),
+                float(true),
+                float(value),
+                context,
+            )
+
+    def assert_delta_at_most(self, epsilon: float, delta: float, context: object) -> None:
+        assert not math.isnan(epsilon), context
+        assert not math.isnan(delta), context
+        if epsilon < math.inf and not self.hockey_stick(epsilon) <= delta:
+            true = self.exact_hockey_stick(epsilon)
+            assert true <= mp.mpf(delta) * (1 + mp.mpf("1e-10")) + mp.mpf("1e-30"), (
+                epsilon,
+                float(true),
+                delta,
+                context,
+            )
+
+
+def renyi(p: Probabilities, q: Probabilities, order: float) -> mp.mpf:
     """D_order(p || q); inf where p is not dominated."""
     a = mp.mpf(order)
     total = mp.mpf(0)
@@ -71,12 +136,12 @@ def renyi(p: Sequence[mp.mpf], q: Sequence[mp.mpf], order: float) -> mp.mpf:
     return mp.log(total) / (a - 1)
 
 
-def hockey_stick(p: Sequence[mp.mpf], q: Sequence[mp.mpf], epsilon: float) -> mp.mpf:
+def hockey_stick(p: Probabilities, q: Probabilities, epsilon: float) -> mp.mpf:
     factor = mp.exp(mp.mpf(epsilon))
     return mp.fsum(max(x - factor * y, mp.mpf(0)) for x, y in zip(p, q, strict=True))
 
 
-def best_of_k(pgf: Pgf, q: Sequence[mp.mpf]) -> tuple[mp.mpf, ...]:
+def best_of_k(pgf: Pgf, q: Probabilities) -> tuple[mp.mpf, ...]:
     """Law of the best of K runs; the first entry is "no run at all"."""
     out, below, f_below = [pgf(mp.mpf(0))], mp.mpf(0), pgf(mp.mpf(0))
     for i, probability in enumerate(q):
@@ -87,7 +152,7 @@ def best_of_k(pgf: Pgf, q: Sequence[mp.mpf]) -> tuple[mp.mpf, ...]:
     return tuple(out)
 
 
-def accepted(q: Sequence[mp.mpf], first: int) -> tuple[mp.mpf, ...]:
+def accepted(q: Probabilities, first: int) -> tuple[mp.mpf, ...]:
     """Law of a run conditioned on one of the outcomes from ``first`` on."""
     mass = mp.fsum(q[first:])
     return tuple(x / mass for x in q[first:])
@@ -98,7 +163,7 @@ def pgf_of(law: Law) -> Pgf:
     if isinstance(law, AtMost):
         pmf = pmf_of(law.law, law.m)
         mass = mp.fsum(pmf)
-        return lambda x: mp.polyval([p / mass for p in reversed(pmf)], x)
+        return lambda x: mp.fsum(p * x**k for k, p in enumerate(pmf)) / mass
     if isinstance(law, AtLeastOne):
         inner = pgf_of(law.law)
         zero = inner(mp.mpf(0))
@@ -163,23 +228,29 @@ def random_mechanism(rng: random.Random, largest_loss: float = 3.0) -> Mechanism
     return Mechanism(tuple(q), tuple(w / total for w in weights))
 
 
-def searches(mechanism: Mechanism, law: Law) -> Iterator[tuple[tuple[mp.mpf, ...], tuple[mp.mpf, ...]]]:
+def searches(mechanism: Mechanism, law: Law) -> Pairs:
     """Output laws of best-of-K on the two inputs, in both orders of the inputs and both rankings of the outcomes."""
-    pgf = pgf_of(law)
-    for turn in (1, -1):
-        a, b = best_of_k(pgf, mechanism.q[::turn]), best_of_k(pgf, mechanism.q_prime[::turn])
-        yield a, b
-        yield b, a
+
+    def pairs() -> Iterator[tuple[Probabilities, Probabilities]]:
+        pgf = pgf_of(law)
+        for turn in (1, -1):
+            a, b = best_of_k(pgf, mechanism.q[::turn]), best_of_k(pgf, mechanism.q_prime[::turn])
+            yield a, b
+            yield b, a
+
+    return Pairs(pairs())
 
 
-def conditional_searches(
-    mechanism: Mechanism, law: Threshold
-) -> Iterator[tuple[tuple[mp.mpf, ...], tuple[mp.mpf, ...]]]:
-    """The same for "run until accepted", for every accepted set of best outcomes that is likely enough."""
-    for turn in (1, -1):
-        q, q_prime = mechanism.q[::turn], mechanism.q_prime[::turn]
-        for first in range(len(q)):
-            if min(mp.fsum(q[first:]), mp.fsum(q_prime[first:])) >= law.accept:
-                a, b = accepted(q, first), accepted(q_prime, first)
-                yield a, b
-                yield b, a
+def conditional_searches(mechanism: Mechanism, law: Threshold) -> Pairs:
+    """The same for "run until accepted", for every set of best outcomes that is likely enough to be accepted."""
+
+    def pairs() -> Iterator[tuple[Probabilities, Probabilities]]:
+        for turn in (1, -1):
+            q, q_prime = mechanism.q[::turn], mechanism.q_prime[::turn]
+            for first in range(len(q)):
+                if min(mp.fsum(q[first:]), mp.fsum(q_prime[first:])) >= law.accept:
+                    a, b = accepted(q, first), accepted(q_prime, first)
+                    yield a, b
+                    yield b, a
+
+    return Pairs(pairs())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mpmath as mp
@@ -326,7 +327,7 @@ def test_epsilon_never_rises_with_delta():
     ):
         deltas = np.concatenate([np.geomspace(1e-12, 0.5, 60), [9.99e-4, 1e-3, 1.001e-3]])
         values = [epsilon_at(base, LOG(d)).value for d in sorted(deltas)]
-        assert all(later <= earlier * (1 + 1e-12) for earlier, later in zip(values, values[1:], strict=False))
+        assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(values))
 
 
 # ------------------------------------------------------------------------------------------------ the search

