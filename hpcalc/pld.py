@@ -292,6 +292,11 @@ def _exp(x: Array) -> tuple[float, Array]:
     return top, np.exp(np.maximum(x - top, -300.0))
 
 
+def _mean(weight: Array, x: Array) -> float:
+    # not ``weight @ x``: that wakes the threads of a BLAS library, which costs more than the sum
+    return float(np.sum(weight * x))
+
+
 def _log_mgf(grid: _Grid, alpha: float) -> tuple[float, Array]:
     """Log moment generating function at alpha, and the normalised tilted masses."""
     top, weight = _exp(grid.log_mass + alpha * grid.loss)
@@ -304,7 +309,7 @@ def _exponent(grids: Sequence[_Grid], alpha: float) -> float:
     total = 0.0
     for grid in grids:
         k, weight = _log_mgf(grid, alpha)
-        total += grid.count * (alpha * float(weight @ grid.loss) - k)
+        total += grid.count * (alpha * _mean(weight, grid.loss) - k)
     return total
 
 
@@ -331,9 +336,7 @@ def _smooth_size(n: int) -> int:
 def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int = _MAX_CELLS) -> _Tilted | None:
     """All the grids, each its number of times, convolved under one tilt; None if that needs too many cells."""
     tilted = [(grid, *_log_mgf(grid, alpha)) for grid in grids]
-    square = sum(
-        grid.count * float(weight @ (grid.loss - float(weight @ grid.loss)) ** 2) for grid, _, weight in tilted
-    )
+    square = sum(grid.count * _mean(weight, (grid.loss - _mean(weight, grid.loss)) ** 2) for grid, _, weight in tilted)
     spread = math.sqrt(square) + step
 
     def reach(sign: float) -> float:
