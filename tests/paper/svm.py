@@ -264,7 +264,7 @@ def draw_1(data: Figure1, folder: Any) -> list[Any]:
         label="limit by hpcalc's bound, any attack",
     )
     right.axhline(0.5, color="0.6", linewidth=1.0, linestyle=":")
-    right.annotate("a coin", (0.0, 0.5), ha="center", va="bottom", xytext=(0, 3), textcoords="offset points")
+    right.annotate("a coin", (0.0, 0.5), ha="left", va="bottom", xytext=(-8, 3), textcoords="offset points")
     right.set_xticks(positions, ["no noise", *(f"σ = {leak.noise_multiplier:g}" for leak in data.private)])
     right.set_ylim(0.4, 1.18)
     right.set_yticks(np.arange(0.4, 1.05, 0.1))
