@@ -12,26 +12,34 @@ if TYPE_CHECKING:
     from hpcalc.base import Base
     from hpcalc.runs import RunCount
 
-__all__ = ["accounting", "base_from", "laws_from", "runs_from", "scores_from", "sgd_shape"]
+__all__ = ["accounting", "base_from", "base_or_none", "law_parameters", "runs_from", "scores_from", "sgd_shape"]
 
 _TRAINING = ("noise_multiplier", "examples", "batch_size", "epochs")
 
 
-def base_from(settings: Settings, *, optional: bool = False) -> Base | None:
+def base_from(settings: Settings) -> Base:
     """The guarantee of one run: everything that was given, composed.
-
-    Parameters
-    ----------
-    settings : Settings
-        Options of one question.
-    optional : bool
-        Return None instead of refusing when nothing was given (a plan that solves for the base itself).
 
     Raises
     ------
     HpcalcError
-        If nothing was given, or a value is outside its range.
+        If nothing was given (the options are listed), or a value is outside its range.
     """
+    base = base_or_none(settings)
+    if base is not None:
+        return base
+    if settings.given("compose"):
+        settings.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
+    rest = ("compose", "accumulation", *_words(_TRAINING))
+    choices = ", ".join(f"--{name}" for name in BASE if name not in rest)
+    raise CommandLineError(
+        f"no guarantee for one run: give one of {choices},\n"
+        "or --noise-multiplier with --examples, --batch-size and --epochs"
+    )
+
+
+def base_or_none(settings: Settings) -> Base | None:
+    """As :func:`base_from`; None where nothing was given (a plan may solve for the base itself)."""
     from hpcalc import base
 
     parts: list[Base] = [
@@ -55,16 +63,7 @@ def base_from(settings: Settings, *, optional: bool = False) -> Base | None:
         parts.append(base.ProfileCurve(read_profile(path)))
     parts.extend(_trainings(settings))
     if not parts:
-        if settings.given("compose") and not optional:
-            settings.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
-        if optional:
-            return None
-        rest = ("compose", "accumulation", *_words(_TRAINING))
-        choices = ", ".join(f"--{name}" for name in BASE if name not in rest)
-        raise CommandLineError(
-            f"no guarantee for one run: give one of {choices},\n"
-            "or --noise-multiplier with --examples, --batch-size and --epochs"
-        )
+        return None
     whole = base.compose(*parts)
     return base.repeat(whole, settings["compose"]) if settings["compose"] is not None else whole
 
@@ -107,16 +106,14 @@ def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | N
     )
 
 
-def runs_from(settings: Settings, *, optional: bool = False) -> RunCount | None:
-    """The law of K.
+def law_parameters(settings: Settings, *, optional: bool = False) -> dict[str, Any] | None:
+    """The law of K as keyword arguments of :func:`hpcalc.runs.make_law`; its scale may still be open.
 
     Raises
     ------
     HpcalcError
         If no law was named (the choices are listed), or a parameter is missing, superfluous or outside its range.
     """
-    from hpcalc.runs import make_law
-
     parameters: dict[str, Any] = {}
     for name in RUNS:
         key = name.replace("-", "_")
@@ -139,21 +136,16 @@ def runs_from(settings: Settings, *, optional: bool = False) -> RunCount | None:
         from hpcalc.datafiles import read_pmf
 
         parameters["pmf"] = read_pmf(parameters["pmf"])
-    return make_law(dist, **parameters)
+    return {"dist": dist, **parameters}
 
 
-def laws_from(settings: Settings) -> list[RunCount] | None:
-    """The laws that ``--law`` names; None if none, so that the command takes its own."""
-    texts = settings["law"]
-    if not texts:
-        return None
-    from hpcalc.runs import make_law, parse_law
+def runs_from(settings: Settings) -> RunCount:
+    """The law of K, every parameter of it known."""
+    from hpcalc.runs import make_law
 
-    laws = []
-    for text in texts:
-        parameters = dict(parse_law(text))
-        laws.append(make_law(str(parameters.pop("dist")), **parameters))
-    return laws
+    parameters = law_parameters(settings)
+    assert parameters is not None
+    return make_law(**parameters)
 
 
 def scores_from(settings: Settings) -> Any:

@@ -86,16 +86,20 @@ class Command(click.Command):
         example: str,
     ) -> None:
         super().__init__(name, params=[*params, help_option()], help=help, add_help_option=False)
+        self.allow_extra_args = True  # refused below, with a remedy
         self.answer = answer
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it; its parser leaves out of some errors which command they belong to."""
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
+        if rest and not ctx.resilient_parsing:
+            raise click.UsageError(f"unexpected argument {rest[0]}: every value follows its option, as in --mu 10", ctx)
+        return rest
 
     def invoke(self, ctx: click.Context) -> int:
         """Answer the question the context holds; returns the exit code."""

@@ -10,25 +10,50 @@ from hpcalc.cli.options import BASE, COMMON, PRIVACY, select
 if TYPE_CHECKING:
     from hpcalc.cli.settings import Settings
 
-_FOOTING = ("mean", "at_epsilon", "at_success")
+_FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 
 
 def _answer(settings: Settings) -> Any:
     from hpcalc.analysis import compare
-    from hpcalc.cli.build import accounting, base_from, laws_from, scores_from
+    from hpcalc.cli.build import accounting, base_from, laws_named, scores_from
+    from hpcalc.cli.execute import Progress
 
     asked = [key for key in _FOOTING if settings[key] is not None]
     if len(asked) > 1:
         settings.refuse(asked[1], f"compares on another footing than --{asked[0].replace('_', '-')}: keep one of them")
-    return compare(
-        base_from(settings),
-        laws_from(settings),
-        success_rate=settings["success_rate"],
-        scores=scores_from(settings),
-        sweep=settings["sweep"],
-        selection=settings["selection"],
-        **{key: settings[key] for key in _FOOTING},
-        **accounting(settings),
+    if settings["sensitivity"] is not None and settings["selection"] is None:
+        settings.refuse("sensitivity", "speaks about the candidates' scores: give --selection too")
+    with Progress() as progress:
+        if settings["selection"] is not None:
+            return _selection(settings, progress)
+        return compare(
+            base_from(settings),
+            laws_named(settings),
+            success_rate=settings["success_rate"],
+            scores=scores_from(settings),
+            minimize=bool(settings["minimize"]),
+            progress=progress,
+            **{key: settings[key] for key in _FOOTING},
+            **accounting(settings),
+        )
+
+
+def _selection(settings: Settings, progress: Any) -> Any:
+    from hpcalc.cli.build import base_from, laws_named
+    from hpcalc.selection import compare_selection
+
+    for key in ("at_success", "sweep", "success_rate", "scores"):
+        if settings[key] is not None:
+            settings.refuse(key, "does not go with --selection, which asks for the error of choosing one candidate")
+    return compare_selection(
+        settings["selection"],
+        settings["sensitivity"] if settings["sensitivity"] is not None else 1.0,
+        settings["at_epsilon"],
+        base=base_from(settings, optional=True),
+        laws=laws_named(settings),
+        mean=settings["mean"],
+        delta=settings["delta"],
+        progress=progress,
     )
 
 

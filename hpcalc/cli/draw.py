@@ -53,7 +53,6 @@ def _answer(settings: Settings) -> DrawResult:
     if settings["count"] > _MOST:
         settings.refuse("count", f"give at most {_MOST}")
     law = runs_from(settings)
-    assert law is not None
     entropy = random.SystemRandom()
     return DrawResult(law, tuple(law.sample(entropy) for _ in range(settings["count"])))
 

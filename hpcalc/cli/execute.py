@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.option import Option
 from hpcalc.cli.settings import CommandLineError, Settings
 from hpcalc.cli.streams import complain, stdout_encoding, terminal_width, wants_colour, write_file, write_stdout
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
@@ -111,6 +110,12 @@ def _place(case: Settings) -> str:
 
 def _document(result: Any, case: Settings) -> dict[str, Any]:
     document: dict[str, Any] = result.document()
+    if case["explain"] and "explain" not in document and not isinstance(result, Failed):
+        from hpcalc.cli.explain import explanation
+
+        told = explanation(document)
+        if told is not None:
+            document["explain"] = told
     return {"name": case.name, **document} if case.name is not None else document
 
 
@@ -201,8 +206,3 @@ class Progress:
             sys.stderr.flush()
         except (OSError, ValueError):
             self.active = False
-
-
-def option_of(ctx: click.Context, key: str) -> Option | None:
-    """The declaration of an option of this command."""
-    return Settings(ctx, {}).option(key)

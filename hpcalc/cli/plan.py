@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hpcalc.cli.command import Command
@@ -13,17 +14,56 @@ if TYPE_CHECKING:
 
 def _answer(settings: Settings) -> Any:
     from hpcalc.analysis import plan
-    from hpcalc.cli.build import accounting, base_from, laws_from, runs_from, scores_from
+    from hpcalc.cli.build import accounting, base_or_none, law_named, laws_named, scores_from
+    from hpcalc.cli.execute import Progress
 
-    return plan(
-        base_from(settings, optional=settings["solve_for"] not in (None, "runs")),
-        runs_from(settings, optional=True),
-        laws=laws_from(settings),
-        target_epsilon=settings["target_epsilon"],
-        success_rate=settings["success_rate"],
-        scores=scores_from(settings),
-        **accounting(settings),
-    )
+    noise = settings["solve_for"] not in (None, "runs")
+    sampling = None
+    if noise:
+        settings, compositions = _without(settings, "compose")
+        if settings["solve_for"] == "dpsgd-noise":
+            settings, sampling = _sampling(settings)
+        options = {"compositions": compositions, "sampling": sampling}
+    else:
+        options = {}
+    with Progress() as progress:
+        return plan(
+            base_or_none(settings, optional=noise),
+            law_named(settings),
+            laws=laws_named(settings),
+            success_rate=settings["success_rate"],
+            scores=scores_from(settings),
+            minimize=bool(settings["minimize"]),
+            optimize_eta=bool(settings["optimize_eta"]),
+            progress=progress,
+            **{key: settings[key] for key in _QUESTION},
+            **options,
+            **accounting(settings),
+        )
+
+
+_QUESTION = ("target_epsilon", "solve_for", "maximize", "target_success", "max_runs_p95")
+_TRAINING = ("dpsgd", "noise_multiplier", "examples", "batch_size", "epochs", "accumulation")
+
+
+def _without(settings: Settings, *keys: str) -> tuple[Settings, Any]:
+    """The settings without some options, and the first one's value."""
+    values = {key: None if key in keys else value for key, value in settings.values.items()}
+    return replace(settings, values=values), settings[keys[0]]
+
+
+def _sampling(settings: Settings) -> tuple[Settings, tuple[float, int] | None]:
+    """Rate and steps of the training whose noise is solved for; the noise given with them, if any, is not used."""
+    from hpcalc.cli.build import sgd_shape
+
+    shape = sgd_shape(settings, needs_noise=False)
+    given = settings["dpsgd"] or ()
+    if len(given) + (shape is not None) > 1:
+        settings.refuse("dpsgd", "--solve-for dpsgd-noise solves for one training: describe one")
+    if given:
+        rate, _, steps = given[0]
+        shape = (rate, int(steps))
+    return _without(settings, *_TRAINING)[0], shape
 
 
 command = Command(

@@ -34,7 +34,7 @@ def nearest(word: str, choices: Sequence[str]) -> str | None:
     """The choice most like ``word``, if any is."""
     from difflib import get_close_matches  # only a typing error pays for it
 
-    return next(iter(get_close_matches(word, choices, n=1, cutoff=0.5)), None)
+    return next(iter(get_close_matches(word, choices, n=1, cutoff=0.6)), None)
 
 
 def _name(param: click.Parameter | None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpcalc.render.digits import ECHO, NEAREST, direction, fixed
+from hpcalc.render.digits import ECHO, MACHINE_DIGITS, NEAREST, direction, fixed, significant
 
 __all__ = ["Block", "Fields", "Grid", "Headline", "Notes", "Plain", "view"]
 
@@ -136,8 +136,12 @@ class _Writer:
             if not math.isfinite(value):
                 return "none"
             way = direction(path)
-            if value in self.echo or way == ECHO or (way == NEAREST and value.is_integer() and abs(value) < 1e15):
+            if value in self.echo or way == ECHO:
                 return repr(value).removesuffix(".0")
+            if way == NEAREST and abs(value) < 1e15:
+                short = significant(value, MACHINE_DIGITS, NEAREST)
+                if short.is_integer():  # a mean of 10.000000000000002 is 10
+                    return repr(short).removesuffix(".0")
             return fixed(value, way)
         if isinstance(value, Mapping):
             return ", ".join(f"{label(str(key))} {self.text(item, (*path, str(key)))}" for key, item in value.items())

@@ -1,0 +1,66 @@
+"""``--explain`` for the questions that one formula answers; ``bound`` explains itself from what it evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["explanation"]
+
+_PAPER = "Papernot and Steinke 2022"
+_CONVERSIONS = {
+    "canonne-kamath-steinke": (
+        f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}",
+        ("the Renyi curve bounds the divergence in both directions at the order used",),
+    ),
+    "mironov": (
+        "Mironov 2017, Proposition 3",
+        ("the Renyi curve bounds the divergence in both directions at the order used",),
+    ),
+    "exact-profile": (
+        "the mechanism's own privacy profile (Balle and Wang 2018 for the Gaussian)",
+        ("the base is the mechanism itself, not only its Renyi curve",),
+    ),
+    "exact-region": (
+        "the largest hockey-stick divergence over all pairs of events that the Renyi constraints allow",
+        ("every order used is a valid constraint in both directions",),
+    ),
+    "pure": ("definition of pure differential privacy: it holds with every delta", ("the base is pure",)),
+    "zcdp": ("Bun and Steinke 2016; a pure base has rho = eps tanh(eps/2)", ("the bound holds at every order",)),
+    "rdp": ("the base's own Renyi curve (Mironov 2017)", ("both directions are covered: the larger one is shown",)),
+}
+_UTILITY = {
+    "mean_runs": "E[K] = f'(1)",
+    "expected_quantile": "E[K/(K+1)] = 1 - integral of f over [0, 1]",
+    "success_probability": "1 - f(1 - p), with p the success rate of one run",
+    "expected_score": "sum of x (f(G(x)) - f(G(x-))) over the scores x, with G their empirical distribution",
+}
+
+
+def explanation(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What to say about a document whose command does not explain itself; None if there is nothing to add."""
+    command = document.get("command")
+    if command == "convert":
+        theorem, conditions = _CONVERSIONS.get(str(document.get("conversion")), (None, ()))
+        order = {"order": document["order"]} if "order" in document else {}
+        return {
+            "theorem": theorem,
+            "inputs": document["from"],
+            **order,
+            "conversion": document.get("conversion"),
+            "conditions": list(conditions),
+        }
+    if command == "utility":
+        return {
+            "theorem": f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
+            "inputs": document["repetitions"],
+            "formulas": {key: text for key, text in _UTILITY.items() if document.get(key) is not None},
+            "conditions": ["the runs are independent and equally distributed", "K does not depend on their results"],
+        }
+    if command == "draw":
+        return {
+            "theorem": "inversion of the distribution function of K with 256 random bits a draw",
+            "inputs": document["repetitions"],
+            "conditions": ["the bits come from the operating system's entropy"],
+        }
+    return None
