@@ -113,8 +113,9 @@ def _differences(rank: Rank) -> Array:
 def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, Array], str] | None:
     """A discretised pair that meets the base guarantee, with its name."""
     own = getattr(base.core, "discretised_pair", None)
-    if own is not None:
-        return _with_slack(own(), base.slack), "loss-distribution"
+    pair = own() if own is not None else None  # None too where the loss distribution is too large
+    if pair is not None:
+        return _with_slack(pair, base.slack), "loss-distribution"
     reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
     if base.exact_profile:
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)

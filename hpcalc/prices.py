@@ -15,7 +15,7 @@ import numpy as np
 from hpcalc.base import Base
 from hpcalc.instances import region_pair
 from hpcalc.logmath import Array
-from hpcalc.ranks import RankCurve
+from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import Price, ProfileBound, RunLaw, smallest_epsilon
 
 __all__ = ["priced_bound"]
@@ -38,97 +38,109 @@ def priced_bound(bound: ProfileBound, epsilon: float, log_delta: float) -> tuple
     tuple of (float, ProfileBound)
         ε and the bound; the one given where no price helps.
     """
-    curve = bound.rank_curve
-    losses = _losses(bound.base, curve)
+    losses = _losses(bound.base)
     if losses is None:
         return epsilon, bound
+    # The search mostly needs the shape of the price, so few nodes do; the last step is taken on the fine curve.
+    coarse = rank_curve(bound.base, bound.law)
     best_value, best = epsilon, bound
-    for _ in range(6):
-        price = _best_price(bound.base, bound.law, curve, losses, best_value)
-        if price is None:
-            break
-        trial = ProfileBound(bound.base, bound.law, curve, price)
-        value = smallest_epsilon(trial.log_delta, log_delta, best_value)
-        if not value < best_value * (1.0 - 1e-5):
-            break
-        improved = best_value - value
-        best_value, best = value, trial
-        if improved < 1e-4 * best_value:
-            break
+    hint: tuple[float, float] | None = None
+    for curve, rounds in ((coarse, 6), (bound.rank_curve, 2)):
+        for _ in range(rounds):
+            price, hint = _best_price(bound.base, bound.law, curve, losses, best_value, hint)
+            if price is None:
+                break
+            trial = ProfileBound(bound.base, bound.law, bound.rank_curve, price)
+            value = smallest_epsilon(trial.log_delta, log_delta, best_value)
+            if not value < best_value * (1.0 - 1e-5):
+                break
+            improved = best_value - value
+            best_value, best = value, trial
+            if improved < 5e-4 * best_value:
+                break
     return best_value, best
 
 
-def _losses(base: Base, curve: RankCurve) -> tuple[Array, Array] | None:
+def _losses(base: Base) -> tuple[Array, Array] | None:
     """``log(dQ'/dQ)``, increasing, and the Q-mass up to each, of a pair that attains the base's profile."""
     own = getattr(base.core, "discretised_pair", None)
-    if own is not None:
-        log_q, log_p = own()
-    else:
-        inner = curve.x[np.isfinite(curve.x)]
-        log_q, log_p = region_pair(base, inner)
-    keep = np.isfinite(log_q) & np.isfinite(log_p)
-    log_s = (log_p - log_q)[keep][::-1]
-    mass = np.cumsum(np.exp(log_q[keep][::-1]))
-    if log_s.size < 3:
+    # far beyond the curve's own ranks: rare losses are what a small delta is made of
+    pair = own() if own is not None else region_pair(base, np.linspace(-37.0, 37.0, 4000))
+    if pair is None:  # a loss distribution that is too large
         return None
+    log_q, log_p = pair
+    keep = np.isfinite(log_q) & np.isfinite(log_p)
+    log_s, log_q = (log_p - log_q)[keep], log_q[keep]
     order = np.argsort(log_s, kind="stable")
-    return np.maximum.accumulate(log_s[order]), np.cumsum(np.exp(log_q[keep][::-1][order])) if (order != np.arange(order.size)).any() else mass
+    return (log_s[order], np.cumsum(np.exp(log_q[order]))) if log_s.size > 2 else None
 
 
 def _best_price(
-    base: Base, law: RunLaw, curve: RankCurve, losses: tuple[Array, Array], epsilon: float
-) -> Price | None:
-    """Price that makes delta at ``epsilon`` least over where the queue starts."""
-    inner = np.flatnonzero(np.isfinite(curve.x))
-    starts = inner[:-2]
+    base: Base,
+    law: RunLaw,
+    curve: RankCurve,
+    losses: tuple[Array, Array],
+    epsilon: float,
+    hint: tuple[float, float] | None,
+) -> tuple[Price | None, tuple[float, float] | None]:
+    """Price that makes delta at ``epsilon`` least over where the queue ends, with that place as the next hint."""
+    # the first and last nodes stay free, so that a price can fall to zero on both sides
+    ends = np.flatnonzero(np.isfinite(curve.x))[2:-1]
+    if ends.size < 8:
+        return None, hint
+    best: tuple[float, Price | None] = (float(ProfileBound(base, law, curve).log_delta(epsilon)), None)
+    at, level = -1, 0.0
 
-    def score(index: int, lift: float = 0.0) -> tuple[float, Price | None]:
-        price = _queue(curve, losses, epsilon, index, lift)
-        if price is None:
-            return math.inf, None
-        return float(ProfileBound(base, law, curve, price).log_delta(epsilon)), price
+    def attempt(index: int, spare: float) -> None:
+        nonlocal best, at, level
+        price = _queue(curve, losses, epsilon, int(ends[index]), spare)
+        if price is not None:
+            value = float(ProfileBound(base, law, curve, price).log_delta(epsilon))
+            if value < best[0]:
+                best, at, level = (value, price), index, spare
 
-    found: tuple[float, Price | None] = (float(ProfileBound(base, law, curve).log_delta(epsilon)), None)
-    lo, hi, step = 0, starts.size, max(starts.size // 24, 1)
+    lo, hi, step = 0, ends.size, max(ends.size // 20, 1)
+    spares = [0.0, 0.03, 0.1, 0.3, 1.0]
+    if hint is not None:
+        near = int(np.searchsorted(curve.x[ends], hint[0]))
+        lo, hi, step = max(near - 2 * step, 0), min(near + 2 * step + 1, ends.size), max(step // 2, 1)
+        spares = [hint[1] / 1.3, hint[1], hint[1] * 1.3]
     while True:
-        trials = [(score(int(starts[i])), i) for i in range(lo, hi, step)]
-        (value, price), top = min(trials, key=lambda item: item[0][0])
-        if value < found[0]:
-            found = value, price
-        if step == 1:
+        for index in range(lo, hi, step):
+            for spare in spares:
+                attempt(index, spare)
+        if step == 1 or at < 0:
             break
-        lo, hi, step = max(top - step, 0), min(top + step + 1, starts.size), max(step // 5, 1)
-    return found[1]
+        lo, hi, step = max(at - step, 0), min(at + step + 1, ends.size), max(step // 4, 1)
+        spares = [level / 1.5, level, level * 1.5] if level > 0.0 else [0.0, 0.005]
+    for width in (1.3, 1.1, 1.03):
+        if at >= 0:
+            for spare in (level / width, level * width):
+                attempt(at, spare)
+    return best[1], ((float(curve.x[ends[at]]), level) if at >= 0 else hint)
 
 
-def _queue(
-    curve: RankCurve, losses: tuple[Array, Array], epsilon: float, start: int, lift: float
-) -> Price | None:
-    """Price of the queue that starts at node ``start``."""
+def _queue(curve: RankCurve, losses: tuple[Array, Array], epsilon: float, end: int, spare: float) -> Price | None:
+    """Price of the queue that ends at node ``end``.
+
+    The last outcome served there gains nothing more; its ``log s`` is ``spare`` below what would still gain at a price
+    of 0. Ranks beyond cost just enough that the outcomes after it stay away: ``phi = F - s F(V)``.
+    """
     log_s, mass = losses
-    u = np.exp(curve.rank.log_u)
-    f, g = np.exp(curve.log_f), np.exp(curve.log_g)
-    du, df, dg = np.diff(u), np.diff(f), np.diff(g)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wanted = np.where(dg < 0.0, df / dg, np.inf)  # s = e^eps dQ'/dQ that finds this rank best
-    if not (np.isfinite(wanted[start]) and wanted[start] > 0.0):
+    u, f, g = np.exp(curve.rank.log_u), np.exp(curve.log_f), np.exp(curve.log_g)
+    if not (g[end] > 0.0 and f[end] > 0.0):
         return None
-    served = float(np.interp(math.log(wanted[start]) - epsilon, log_s, mass, left=0.0))
-    # outcomes by increasing s fill the ranks one after another
-    filled = served + np.concatenate([[0.0], np.cumsum(du[start:])])
-    s_at = np.exp(np.interp(filled, mass, log_s) + epsilon)
-    slope = df[start:] - dg[start:] * 0.5 * (s_at[1:] + s_at[:-1])
-    phi = lift + np.concatenate([[0.0], np.cumsum(slope)])
-    below = np.flatnonzero(phi[1:] <= 0.0)
-    surplus = f[start:] - phi - g[start:] * s_at
-    done = np.flatnonzero(surplus[1:] <= 0.0)
-    end = min([*(below[:1] + 1), *(done[:1] + 1), phi.size - 1])
-    # the queue ends where its price is least after its crest
-    crest = int(np.argmax(phi[: end + 1]))
-    end = crest + int(np.argmin(phi[crest : end + 1]))
-    if end < 1:
-        return None
-    value = np.maximum(phi[: end + 1], 0.0)
-    if not value.any():
-        return None
-    return Price(curve.rank.log_u[start : start + end + 1], value)
+    last = float(curve.log_f[end] - curve.log_g[end]) - spare
+    phi = np.maximum(f - g * math.exp(min(last, 700.0)), 0.0)
+    served = float(np.interp(last - epsilon, log_s, mass, left=0.0))
+    # outcomes by increasing s = e^eps dQ'/dQ fill the ranks one after another, up to that one
+    du, df, dg = np.diff(u[: end + 1]), np.diff(f[: end + 1]), np.diff(g[: end + 1])
+    filled = served - np.concatenate([np.cumsum(du[::-1])[::-1], [0.0]])
+    s_at = np.where(filled > 0.0, np.exp(np.minimum(np.interp(filled, mass, log_s) + epsilon, 700.0)), 0.0)
+    slope = df - dg * 0.5 * (s_at[1:] + s_at[:-1])
+    phi[:end] = phi[end] - np.cumsum(slope[::-1])[::-1]
+    stop = np.flatnonzero(phi[:end] <= 0.0)
+    start = int(stop[-1]) if stop.size else 0
+    value = np.maximum(phi[start:], 0.0)
+    value[0] = value[-1] = 0.0
+    return Price(curve.rank.log_u[start:], value) if value.any() else None

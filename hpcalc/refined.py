@@ -287,11 +287,15 @@ class Price:
     log_u : ndarray, shape (m,)
         Increasing logarithms of the knots, among the nodes of the curve it is used with.
     value : ndarray, shape (m,)
-        phi at the knots, >= 0; phi is 0 outside them.
+        phi at the knots, >= 0, and 0 at the first and last; phi is 0 outside them.
     """
 
     log_u: Array
     value: Array
+
+    def __post_init__(self) -> None:
+        if not (self.value[0] == 0.0 == self.value[-1] and np.all(self.value >= 0.0)):
+            raise ValueError("a price must be >= 0 and end in zeros: its integral would miss a piece")
 
     @cached_property
     def log_total(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from hpcalc import paper
 from hpcalc.base import Base
 from hpcalc.convert import CKS, PURE, Conversion, Curve, cks_epsilon, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Array, Rank, logaddexp, logsubexp
+from hpcalc.logmath import Array, Rank, logsubexp
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import (
     ProfileBound,
@@ -69,6 +69,10 @@ class Evaluated:
         What was checked or assumed.
     samples_epsilon : float or None
         For sampled bounds, ε of the samples without the safety margin (tells the discretisation's cost).
+    nodes : int or None
+        Number of samples.
+    source : ProfileBound or None
+        The bound itself, where it gives a whole privacy profile.
     """
 
     method: str
@@ -79,6 +83,7 @@ class Evaluated:
     conditions: tuple[str, ...] = ()
     samples_epsilon: float | None = None
     nodes: int | None = None
+    source: ProfileBound | None = field(default=None, compare=False, repr=False)
 
 
 def wanted(method: str) -> Callable[[str], bool]:
@@ -265,7 +270,7 @@ def _profile(question: Question, best: float) -> Evaluated:
             lambda e: refined.nodes.log_delta(question.base, e), question.log_delta, value * (1.0 - 1e-4)
         )
     size = refined.curve.x.size if refined.curve is not None else None
-    return Evaluated("refined-profile", value, _R2, samples_epsilon=samples, nodes=size)
+    return Evaluated("refined-profile", value, _R2, samples_epsilon=samples, nodes=size, source=refined)
 
 
 def _conditional(question: Question) -> Evaluated:
@@ -279,8 +284,3 @@ def _conditional(question: Question) -> Evaluated:
             smallest_epsilon(lambda e: conditional_log_profile(base, runs.accept, e), question.log_delta)
         )
     return Evaluated("refined-conditional", min(values), _R4, conditions=(f"acceptance probability at least {runs.accept:g}",))
-
-
-def total_log_delta(parts: list[float]) -> float:
-    """Log of a sum of probabilities, at most 0."""
-    return min(float(np.logaddexp.reduce(parts)), 0.0) if parts else float(logaddexp(-math.inf, -math.inf))

@@ -12,13 +12,13 @@ import numpy as np
 from hpcalc import __version__, paper
 from hpcalc.analysis.assumptions import assumptions, warnings_of
 from hpcalc.analysis.methods import Evaluated, Question, evaluate, wanted
-from hpcalc.base import Base, repeat
-from hpcalc.convert import Conversion, delta_from_rdp, epsilon_at, epsilon_from_rdp, log_of_delta
+from hpcalc.base import ZCDP, Base, Gaussian, repeat
+from hpcalc.convert import Conversion, Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp, log_of_delta
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
-from hpcalc.logmath import Array
+from hpcalc.logmath import Array, log1mexp
 from hpcalc.refined import ProfileBound, RefinedRDP, conditional_log_profile, refined_pure
-from hpcalc.runs import Fixed, Law, RunCount, Threshold
+from hpcalc.runs import Law, RunCount, Threshold
 
 __all__ = ["BoundResult", "bound"]
 
@@ -152,7 +152,9 @@ class BoundResult:
                 out = np.minimum(out, conditional_log_profile(base, runs.accept, epsilons))
         elif isinstance(runs, Law):
             if include("refined-profile"):
-                out = np.minimum(out, self._profile_bound.log_delta(epsilons))
+                for source in (ProfileBound(base, runs, self.question.curve), *(item.source for item in self.bounds)):
+                    if source is not None:
+                        out = np.minimum(out, source.log_delta(epsilons))
             if include("refined-pure") and base.pure_epsilon < math.inf:
                 out = np.where(epsilons >= refined_pure(base.pure_epsilon, runs), -np.inf, out)
             if include("refined-rdp") and base.slack == 0.0:
@@ -169,11 +171,6 @@ class BoundResult:
                 each = [delta_from_rdp(curve, float(eps), "cks").value for eps in epsilons]
                 out = np.minimum(out, np.array(each))
         return np.asarray(np.minimum(out, 0.0), dtype=float)
-
-    @cached_property
-    def _profile_bound(self) -> ProfileBound:
-        bound = ProfileBound(self.base, self.question.law, self.question.curve)
-        return bound.solve(self.question.log_delta)[1] if math.isfinite(self.question.log_delta) else bound
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys (full precision; infinite values are None)."""
@@ -390,9 +387,20 @@ def _composition(base: Base, runs: RunCount, log_delta: float, rule: str) -> tup
     count = max(count, 1)
     if not base.finite:
         return count, math.inf
+    core = base.core
     try:
-        if hasattr(base.core, "discretised_pair"):  # convolving that often takes too long: Rényi curves add
-            return count, epsilon_from_rdp(paper.composition(base, Fixed(count)), log_delta, "cks").value
-        return count, epsilon_at(repeat(base, min(count, 10**15)), log_delta, rule).value
+        if isinstance(core, (Gaussian, ZCDP)):
+            return count, epsilon_at(repeat(base, count), log_delta, rule).value
+        # a convolution of that many losses would be tighter and slow; this number is the naive one anyway
+        log_slack = float(log1mexp(count * math.log1p(-base.slack)))
+        curve = Curve(
+            lambda a: np.asarray(count * core.rdp(a), dtype=float),
+            "composition",
+            "composition of Rényi curves",
+            core.orders,
+            log_added_delta=log_slack,
+            pure_epsilon=count * core.pure_epsilon,
+        )
+        return count, epsilon_from_rdp(curve, log_delta, rule if rule != "exact" else "cks").value
     except NoFiniteBound:
         return count, math.inf
