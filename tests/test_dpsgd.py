@@ -393,5 +393,5 @@ def test_random_parameters_keep_upper_above_lower():
         for delta in (1e-2, 1e-5, 1e-9):
             t = epsilon_from_profile(base, math.log(delta))
             assert max(_lower(*pair, t)) <= delta * (1.0 + 1e-6) + 1e-13
-            if t > 0.0 and base.zcdp_rho < 50.0:
+            if t > 0.0 and base.steps < 50.0 * base.sigma**2:
                 assert t <= epsilon_from_rdp(base, math.log(delta)) + 1e-3
