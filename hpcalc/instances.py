@@ -30,6 +30,8 @@ __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"
 
 # Margin for the rounding of the sums below; the printed value is rounded down besides.
 _MARGIN = 1e-9
+# An instance this close to the reported value needs no rival.
+_CLOSE = 5e-3
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,16 @@ def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
     LowerBound or None
         None where no instance is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
-    pair = _pair(base, log_delta, law.log_mean)
     found: list[LowerBound] = []
-    if pair is not None:
-        found.append(_ordered(pair[0], law, log_delta, upper, curve, pair[1]))
     if not base.exact_profile and math.isfinite(log_delta):
         point = _three_point(base, law, log_delta, curve)
         if point is not None:
             found.append(point)
+            if point.epsilon > upper * (1.0 - _CLOSE):
+                return point
+    pair = _pair(base, log_delta, law.log_mean)
+    if pair is not None:
+        found.append(_ordered(pair[0], law, log_delta, upper, curve, pair[1]))
     return max(found, key=lambda bound: bound.epsilon) if found else None
 
 

@@ -243,35 +243,17 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
 
 
 def concave_hull(b: Array, a: Array) -> Array:
-    """Indices of the upper concave hull of points with nondecreasing b and a, from the first point on."""
-    index = np.arange(b.size)
-    for _ in range(200):
-        db, da = np.diff(b[index]), np.diff(a[index])
-        # a middle point stays when the slope before it exceeds the slope after it
-        below = da[:-1] * db[1:] <= da[1:] * db[:-1]
-        if not below.any():
-            return index
-        # of neighbouring candidates drop every other one: both ends of a dent must not go at once
-        drop = below.copy()
-        drop[1:] &= ~_alternate(below)[:-1]
-        index = np.delete(index, np.flatnonzero(drop) + 1)
+    """Indices of the upper concave hull of points with nondecreasing b, from the first point on (monotone chain)."""
+    xs, ys = b.tolist(), a.tolist()
     stack: list[int] = []
-    for i in index.tolist():
+    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
         while len(stack) > 1:
             j, k = stack[-1], stack[-2]
-            if (a[j] - a[k]) * (b[i] - b[j]) > (a[i] - a[j]) * (b[j] - b[k]):
+            if (ys[j] - ys[k]) * (x - xs[j]) > (y - ys[j]) * (xs[j] - xs[k]):
                 break
             stack.pop()
         stack.append(i)
     return np.array(stack)
-
-
-def _alternate(mask: Array) -> Array:
-    """Within each run of True keep the first, third, ... only."""
-    position = np.arange(mask.size)
-    start = np.where(mask & ~np.concatenate([[False], mask[:-1]]), position, 0)
-    start = np.maximum.accumulate(start)
-    return np.asarray(mask & ((position - start) % 2 == 0))
 
 
 @dataclass(frozen=True, eq=False)
