@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hpcalc.base import Base
     from hpcalc.runs import RunCount
 
-__all__ = ["accounting", "base_from", "base_or_none", "law_parameters", "runs_from", "scores_from", "sgd_shape"]
+__all__ = ["accounting", "base_from", "base_or_none", "law_parameters", "laws_named", "runs_from", "scores_from", "sgd_shape"]
 
 _TRAINING = ("noise_multiplier", "examples", "batch_size", "epochs")
 
@@ -146,6 +146,19 @@ def runs_from(settings: Settings) -> RunCount:
     parameters = law_parameters(settings)
     assert parameters is not None
     return make_law(**parameters)
+
+
+def laws_named(settings: Settings) -> list[dict[str, Any]] | None:
+    """What every ``--law`` names, as :func:`law_parameters`; None if none, so that the command takes its own laws."""
+    from hpcalc.runs import parse_law
+
+    laws = [dict(parse_law(text)) for text in settings["law"] or ()]
+    for law in laws:
+        if isinstance(law.get("pmf"), str):
+            from hpcalc.datafiles import read_pmf
+
+            law["pmf"] = read_pmf(str(law["pmf"]))
+    return laws or None
 
 
 def scores_from(settings: Settings) -> Any:

@@ -39,7 +39,7 @@ def _answer(settings: Settings) -> Any:
 
 
 def _selection(settings: Settings, progress: Any) -> Any:
-    from hpcalc.cli.build import base_from, laws_named
+    from hpcalc.cli.build import base_or_none, laws_named
     from hpcalc.selection import compare_selection
 
     for key in ("at_success", "sweep", "success_rate", "scores"):
@@ -49,7 +49,7 @@ def _selection(settings: Settings, progress: Any) -> Any:
         settings["selection"],
         settings["sensitivity"] if settings["sensitivity"] is not None else 1.0,
         settings["at_epsilon"],
-        base=base_from(settings, optional=True),
+        base=base_or_none(settings),
         laws=laws_named(settings),
         mean=settings["mean"],
         delta=settings["delta"],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _answer(settings: Settings) -> Any:
     from hpcalc.analysis import plan
-    from hpcalc.cli.build import accounting, base_or_none, law_named, laws_named, scores_from
+    from hpcalc.cli.build import accounting, base_from, base_or_none, law_parameters, laws_named, scores_from
     from hpcalc.cli.execute import Progress
 
     noise = settings["solve_for"] not in (None, "runs")
@@ -28,8 +28,8 @@ def _answer(settings: Settings) -> Any:
         options = {}
     with Progress() as progress:
         return plan(
-            base_or_none(settings, optional=noise),
-            law_named(settings),
+            base_or_none(settings) if noise else base_from(settings),
+            law_parameters(settings, optional=True),
             laws=laws_named(settings),
             success_rate=settings["success_rate"],
             scores=scores_from(settings),

@@ -1,0 +1,545 @@
+"""``plan``: the search, or the noise, that a privacy target pays for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hpcalc import __version__
+from hpcalc.analysis.crossing import Crossing, Grid
+from hpcalc.analysis.pricing import Pricer, Ticker
+from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
+from hpcalc.analysis.search_cost import BoundResult
+from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shapes_of
+from hpcalc.base import Base, Gaussian, Laplace, PureDP, ZCDP, compose, repeat
+from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
+from hpcalc.logmath import round_up
+from hpcalc.runs import RunCount
+
+__all__ = ["PlanResult", "Solution", "plan"]
+
+Progress = Callable[[int, int], None]
+_GOALS = ("quantile", "success", "score", "runs")
+_NOISES = ("zcdp", "pure", "gaussian", "laplace", "dpsgd-noise")
+_MANY = 1e6
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One law, or one kind of noise, with its parameter solved.
+
+    Attributes
+    ----------
+    shape : Shape
+        The law but for its open parameter.
+    solved_for : str or None
+        The parameter.
+    value : float or None
+        Its value, with at most six significant digits; None if none meets the target.
+    runs : RunCount or None
+        The law at that value.
+    cost : BoundResult or None
+        What ``bound`` says there.
+    beyond : float or None
+        The next value, one unit in the last digit bolder, that fails; None if the search ended for another reason.
+    reason : str or None
+        Why there is no value, or why a bolder one was not taken.
+    """
+
+    shape: Shape
+    solved_for: str | None
+    value: float | None
+    runs: RunCount | None
+    cost: BoundResult | None
+    beyond: float | None = None
+    reason: str | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the target is met."""
+        return self.value is not None
+
+
+@dataclass(frozen=True, eq=False)
+class PlanResult:
+    """Every law with its parameter solved, one of them recommended.
+
+    Attributes
+    ----------
+    rows : tuple of Solution
+        The best first; what meets no target last.
+    reason : str
+        Why the first row is recommended.
+    """
+
+    base: Base | None
+    delta: float
+    target_epsilon: float | None
+    solutions: tuple[Solution, ...]
+    reason: str
+    goal: str
+    aims: Aims
+    constraints: dict[str, float] = field(default_factory=dict)
+
+    exit_code = ExitCode.OK
+
+    @property
+    def best(self) -> Solution:
+        """The recommended row."""
+        return self.solutions[0]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows under the published keys."""
+        return [_row(solution, self.aims) for solution in self.solutions]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the recommendation."""
+        out = list(self.base.warnings) if self.base is not None else []
+        runs = self.best.runs
+        if runs is not None:
+            late = quantile_or_none(runs, 0.95)
+            if late is None or late > _MANY or not runs.mean <= _MANY:
+                out.append("the recommended search may run more than a million times: give --max-runs-p95")
+            if runs.prob_zero > 0.01:
+                out.append(f"with probability {runs.prob_zero:.4g} the recommended search runs nothing")
+        return tuple(out)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        best = self.best
+        out: dict[str, Any] = {"hpcalc_version": __version__, "command": "plan"}
+        if self.base is not None:
+            out["base"] = self.base.describe()
+        out["delta"] = self.delta
+        out["solved_for"] = best.solved_for
+        out["value"] = best.value
+        out["epsilon"] = best.cost.epsilon if best.cost is not None else None
+        if self.target_epsilon is not None:
+            out["target_epsilon"] = self.target_epsilon
+        out.update(self.constraints)
+        out["maximize"] = self.goal
+        out["rows"] = self.rows
+        out["recommended"] = {"row": 0, "reason": self.reason}
+        out["warnings"] = list(self.warnings)
+        return out
+
+
+def _row(solution: Solution, aims: Aims) -> dict[str, Any]:
+    runs, cost = solution.runs, solution.cost
+    out: dict[str, Any] = {"dist": solution.shape.dist}
+    out["parameters"] = dict(runs.parameters() if runs is not None else solution.shape.parameters)
+    out["solved_for"] = solution.solved_for
+    out["value"] = solution.value
+    if runs is not None and cost is not None:
+        out["mean_runs"] = finite_mean(runs)
+        for percent in (50, 95, 99):
+            out[f"p{percent}_runs"] = quantile_or_none(runs, percent / 100.0)
+        out["prob_zero"] = runs.prob_zero
+        out["epsilon"] = cost.epsilon
+        out["method"] = cost.best.method if cost.best is not None else None
+        out.update(aims.fields(runs))
+    else:
+        out["epsilon"] = None
+    if solution.reason is not None:
+        out["reason"] = solution.reason
+    return out
+
+
+@dataclass
+class _Planner:
+    """One question's fixed part."""
+
+    base: Base | None
+    aims: Aims
+    pricer: Pricer
+    target: float | None
+    success: float | None
+    late: int | None
+
+    # laws
+
+    def solve_law(self, shape: Shape, start: float = 10.0) -> Solution:
+        """The boldest law of a shape within the target; with a success target, the safest that reaches it."""
+        base = self.base
+        assert base is not None
+        if self.success is not None:
+            return self._reach(shape)
+        if shape.scale is None:
+            return self._as_given(shape)
+        span = self._span(shape)
+        if isinstance(span, str):
+            return Solution(shape, shape.scale, None, None, None, reason=span)
+        grid, limited = span
+        assert self.target is not None
+        guess = _scale_value(shape, start, grid)
+        found = self.pricer.solve(lambda x: (base, shape.law(x)), self.target, grid, guess)
+        return self._solution(shape, found, limited)
+
+    def _solution(self, shape: Shape, found: Crossing[BoundResult], limited: str | None) -> Solution:
+        if found.value is None:
+            least = found.refused.epsilon if found.refused is not None else math.inf
+            reason = f"the least it can cost, at {shape.scale} = {found.beyond:g}, is ε = {round_up(least, 5):g}"
+            return Solution(shape, shape.scale, None, None, found.refused, reason=reason)
+        value, cost, reason = found.value, found.answer, None
+        if found.beyond is None:
+            reason = limited
+            if limited is None:
+                capped = self._capped(shape, value)
+                reason = f"every {shape.scale} meets the target"
+                if capped is not None:
+                    value, cost = capped
+                    reason += f"; shown at a mean of {_MANY:g} runs"
+        return Solution(shape, shape.scale, value, shape.law(value), cost, found.beyond, reason)
+
+    def _capped(self, shape: Shape, value: float) -> tuple[float, BoundResult] | None:
+        """A law that could run for ever, at a mean somebody could still afford."""
+        if not shape.law(value).mean > _MANY:
+            return None
+        grid = Grid(*shape.range, digits=0 if shape.whole else 6)
+        near = grid.value(grid.index(_parameter(shape, _MANY)))
+        assert self.base is not None
+        return near, self.pricer.full(self.base, shape.law(near))
+
+    def _as_given(self, shape: Shape) -> Solution:
+        """A law without a parameter to solve for: it meets the target or it does not."""
+        runs = shape.given
+        assert runs is not None and self.base is not None
+        cost = self.pricer.full(self.base, runs)
+        why = f"{shape.dist} has no parameter to solve for"
+        if self.target is not None and not cost.epsilon <= self.target:
+            why += f", and costs ε = {round_up(cost.epsilon, 5):g}"
+        return Solution(shape, None, None, None, cost, reason=why)
+
+    def _span(self, shape: Shape) -> tuple[Grid, str | None] | str:
+        """Values with a mean of at least one run within the run-time limit, and what ends them; or why none is left."""
+        grid = Grid(*shape.range, digits=0 if shape.whole else 6)
+        first, last = grid.first, grid.last
+
+        def enough(index: int) -> bool:
+            return shape.law(grid.value(index)).mean >= 1.0 - 1e-12
+
+        if shape.scale == "mu" and not shape.parameters:
+            first = grid.index(1.0)
+        elif not enough(first):
+            if not enough(last):
+                return "its mean stays below one run"
+            first = _first_true(enough, first, last)
+        limited = None
+        if self.late is not None:
+            limit = self.late
+
+            def short(index: int) -> bool:
+                late = quantile_or_none(shape.law(grid.value(index)), 0.95)
+                return late is not None and late <= limit
+
+            if not short(first):
+                return f"its 95 % quantile of runs exceeds {limit} even at a mean of one run"
+            if not short(last):
+                last = _first_true(lambda index: not short(index), first, last) - 1
+                limited = f"a bolder value exceeds {limit} runs in more than 5 % of searches"
+        return Grid(grid.value(first), grid.value(last), grid.digits), limited
+
+    def reach(self, shape: Shape) -> tuple[RunCount | None, str | None]:
+        """The law with the fewest runs that reaches the success probability, or why there is none."""
+        goal = self.success
+        assert goal is not None
+        if shape.scale is None:
+            return None, f"{shape.dist} has no parameter to solve for"
+        span = self._span(shape)
+        if isinstance(span, str):
+            return None, span
+        grid, limited = span
+
+        def reached(index: int) -> bool:
+            chance = self.aims.success(shape.law(grid.value(index)))
+            return chance is not None and chance >= goal
+
+        if not reached(grid.last):
+            top = self.aims.success(shape.law(grid.value(grid.last)))
+            shown = f"its success probability ends at {top:.6g}" if top is not None else "it has no success probability"
+            return None, f"{shown}: {limited}" if limited is not None else shown
+        return shape.law(grid.value(_first_true(reached, grid.first, grid.last))), None
+
+    def _reach(self, shape: Shape) -> Solution:
+        """The fewest runs that reach the success probability, if the target allows their cost."""
+        assert self.base is not None
+        runs, reason = self.reach(shape)
+        if runs is None or shape.scale is None:
+            return Solution(shape, shape.scale, None, None, None, reason=reason)
+        value = float(str(runs.parameters()[shape.scale]))
+        cost = self.pricer.full(self.base, runs)
+        if not cost.epsilon < math.inf or (self.target is not None and not cost.epsilon <= self.target):
+            price = f"costs ε = {round_up(cost.epsilon, 5):g}" if cost.epsilon < math.inf else "has no finite bound"
+            reason = f"the success probability needs {shape.scale} = {value:g}, which {price}"
+            return Solution(shape, shape.scale, None, None, cost, reason=reason)
+        return Solution(shape, shape.scale, value, runs, cost)
+
+    # noise
+
+    def solve_noise(self, shape: Shape, kind: str, count: int | None, sampling: tuple[float, int] | None) -> Solution:
+        """The least noise of one run for a law of K."""
+        runs = shape.given
+        assert runs is not None and self.target is not None
+        make, grid, start = _noise(kind, sampling)
+
+        def inputs(x: float) -> tuple[Base, RunCount]:
+            parts = [make(x)] if self.base is None else [self.base, make(x)]
+            one = compose(*parts) if len(parts) > 1 else parts[0]
+            return (repeat(one, count) if count is not None else one), runs
+
+        found = self.pricer.solve(inputs, self.target, grid, start)
+        if found.value is None:
+            least = found.refused.epsilon if found.refused is not None else math.inf
+            reason = f"even {kind} {found.beyond:g} costs ε = {round_up(least, 5):g}"
+            return Solution(shape, kind, None, None, found.refused, reason=reason)
+        reason = None if found.beyond is not None else f"every {kind} up to here meets the target"
+        return Solution(shape, kind, found.value, runs, found.answer, found.beyond, reason)
+
+
+def _first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Smallest index that holds, given that ``high`` does and that holding is monotone."""
+    if holds(low):
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _parameter(shape: Shape, mean: float) -> float:
+    """The open parameter at a mean."""
+    assert shape.scale is not None
+    value = shape.with_mean(mean).parameters().get(shape.scale)
+    return float(value) if isinstance(value, (int, float)) else 1e-300
+
+
+def _scale_value(shape: Shape, mean: float, grid: Grid) -> float:
+    try:
+        return _parameter(shape, mean)
+    except InvalidInput:  # a mean beyond a binomial's n
+        return grid.boldest
+
+
+def _noise(kind: str, sampling: tuple[float, int] | None) -> tuple[Callable[[float], Base], Grid, float]:
+    if kind == "zcdp":
+        return ZCDP, Grid(1e-12, 1e6), 0.1
+    if kind == "pure":
+        return PureDP, Grid(1e-12, 1e6), 0.3
+    if kind == "gaussian":
+        return Gaussian, Grid(1e9, 1e-6), 2.0
+    if kind == "laplace":
+        return Laplace, Grid(1e12, 1e-6), 3.0
+    if sampling is None:
+        raise InvalidInput(
+            "solve_for", kind, "give the sampling rate and the steps: --examples, --batch-size and --epochs"
+        )
+    from hpcalc.dpsgd import DPSGD
+
+    rate, steps = sampling
+    return (lambda sigma: DPSGD(rate, sigma, steps)), Grid(1e4, 1e-2), 1.0
+
+
+def _goal(maximize: str | None, aims: Aims) -> str:
+    if maximize is None:
+        return "score" if aims.scores is not None else "success" if aims.success_rate is not None else "quantile"
+    if maximize not in _GOALS:
+        raise InvalidInput("maximize", maximize, f"give one of {', '.join(_GOALS)}")
+    if maximize == "success" and aims.success_rate is None:
+        raise InvalidInput("maximize", maximize, "needs the chance that one run is good: give --success-rate")
+    if maximize == "score" and aims.scores is None:
+        raise InvalidInput("maximize", maximize, "needs scores of single runs: give --scores")
+    return maximize
+
+
+def _worth(goal: str, aims: Aims, runs: RunCount) -> float:
+    """What is maximized."""
+    if goal == "runs":
+        return runs.log_mean
+    key = {"quantile": "expected_quantile", "success": "success_probability", "score": "expected_score"}[goal]
+    value = aims.fields(runs).get(key, -math.inf)
+    return -value if goal == "score" and aims.minimize else value
+
+
+def plan(
+    base: Base | None,
+    runs: LawLike | None = None,
+    *,
+    laws: Iterable[LawLike] | None = None,
+    target_epsilon: float | None = None,
+    solve_for: str | None = None,
+    maximize: str | None = None,
+    optimize_eta: bool = False,
+    target_success: float | None = None,
+    max_runs_p95: int | None = None,
+    success_rate: float | None = None,
+    scores: Iterable[float] | None = None,
+    minimize: bool = False,
+    delta: float = 1e-6,
+    method: str = "best",
+    conversion: str = "best",
+    orders: Any = None,
+    compositions: int | None = None,
+    sampling: tuple[float, int] | None = None,
+    progress: Progress | None = None,
+) -> PlanResult:
+    """Solve for the search, or for the noise of one run, that a privacy target pays for.
+
+    Parameters
+    ----------
+    base : Base or None
+        Guarantee of one run. With ``solve_for`` a noise: what else happens in the same run, if anything.
+    runs : RunCount, str or mapping, optional
+        A law of K; see ``laws``.
+    laws : iterable of RunCount, str or mapping, optional
+        Laws to consider; each one's scale parameter (mu, gamma, p, k, n, accept) is solved for, whatever value it has.
+        Default: Poisson and the truncated negative binomial with eta -0.5, 0, 0.5 and 1.
+    target_epsilon : float
+        What the whole search may cost at ``delta``; may be left out beside ``target_success``.
+    solve_for : {"runs", "zcdp", "pure", "gaussian", "laplace", "dpsgd-noise"}, optional
+        Default ``"runs"``. Otherwise the laws must be complete, and the least noise of one run is solved for.
+    maximize : {"quantile", "success", "score", "runs"}, optional
+        Order of the rows. Default: the score if scores were given, else success if its rate was, else the quantile.
+    optimize_eta : bool
+        Also search the whole truncated negative binomial family, its limits included, for the best eta.
+    target_success : float, optional
+        Solve for the fewest runs that succeed with this probability, and order by ε.
+    max_runs_p95 : int, optional
+        Keep the 95 % quantile of K within this.
+    success_rate, scores, minimize
+        As in ``utility``.
+    delta, method, conversion, orders
+        As in ``bound``.
+    compositions : int, optional
+        With ``solve_for`` a noise: one run is that many compositions of ``base`` and the noise.
+    sampling : tuple of (float, int), optional
+        Sampling rate and steps for ``"dpsgd-noise"``.
+    progress : callable, optional
+        Called with (done, expected) evaluations.
+
+    Returns
+    -------
+    PlanResult
+
+    Raises
+    ------
+    TargetOutOfReach
+        If nothing meets the target; the text says what is reachable.
+    InvalidInput
+        For values outside their range, and for questions that lack a part.
+
+    Notes
+    -----
+    Every value has six significant digits, was itself given to ``bound`` and met the target; the next one did not.
+    The mean number of runs is at least 1.
+
+    Examples
+    --------
+    >>> from hpcalc.base import ZCDP
+    >>> best = plan(ZCDP(0.1), "tnb:eta=0", target_epsilon=4.0).best
+    >>> best.solved_for, best.cost.epsilon <= 4.0
+    ('gamma', True)
+    """
+    aims = Aims.of(success_rate, scores, minimize)
+    goal = _goal(maximize, aims)
+    kind = "runs" if solve_for is None else solve_for
+    if kind != "runs" and kind not in _NOISES:
+        raise InvalidInput("solve_for", solve_for, f"give one of runs, {', '.join(_NOISES)}")
+    if target_epsilon is None and (target_success is None or kind != "runs"):
+        raise InvalidInput("target_epsilon", None, "say what the whole search may cost, e.g. 4")
+    if target_epsilon is not None and not (target_epsilon > 0.0 and math.isfinite(target_epsilon)):
+        raise InvalidInput("target_epsilon", target_epsilon, "give a finite number > 0")
+    if target_success is not None:
+        if not 0.0 < target_success < 1.0:
+            raise InvalidInput("target_success", target_success, "give a probability between 0 and 1")
+        if success_rate is None:
+            raise InvalidInput("target_success", target_success, "needs the chance of one run: give --success-rate")
+    if max_runs_p95 is not None and max_runs_p95 < 1:
+        raise InvalidInput("max_runs_p95", max_runs_p95, "give a whole number >= 1")
+    named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
+    shapes = shapes_of(named, DEFAULT_SHAPES)
+    ticker = Ticker(progress, 9 * len(shapes))
+    pricer = Pricer(delta, method, conversion, orders, ticker)
+    planner = _Planner(base, aims, pricer, target_epsilon, target_success, max_runs_p95)
+    if kind != "runs":
+        if not named:
+            raise InvalidInput("dist", None, f"--solve-for {kind} needs the law of K, e.g. --dist poisson --mu 10")
+        for shape in shapes:
+            if shape.given is None:
+                raise InvalidInput(shape.scale or "dist", None, f"--solve-for {kind} needs a complete law of K")
+        found = [planner.solve_noise(shape, kind, compositions, sampling) for shape in shapes]
+        bold = 1.0 if kind in ("zcdp", "pure") else -1.0
+        found.sort(key=lambda item: -bold * item.value if item.value is not None else math.inf)
+    else:
+        if base is None:
+            raise InvalidInput("zcdp", None, "say what one run guarantees, e.g. --zcdp 0.1")
+        found = [planner.solve_law(shape) for shape in shapes]
+
+        def order(item: Solution) -> tuple[float, float]:
+            if item.runs is None or item.cost is None:
+                return (math.inf, math.inf)
+            first = item.cost.epsilon if target_success is not None else -_worth(goal, aims, item.runs)
+            return (first, item.runs.log_mean)
+
+        found.sort(key=order)
+    if not found[0].feasible:
+        raise TargetOutOfReach(_unreachable(found, target_epsilon, target_success, delta))
+    constraints: dict[str, float] = {}
+    for key, value in (("target_success", target_success), ("max_runs_p95", max_runs_p95), ("success_rate", success_rate)):
+        if value is not None:
+            constraints[key] = value
+    reason = _reason(found, goal, aims, planner, kind)
+    return PlanResult(base, delta, target_epsilon, tuple(found), reason, goal, aims, constraints)
+
+
+def _reason(found: list[Solution], goal: str, aims: Aims, planner: _Planner, kind: str) -> str:
+    fit = [item for item in found if item.feasible]
+    best = fit[0]
+    assert best.runs is not None
+    within = f"ε <= {planner.target:g}" if planner.target is not None else "the target"
+    others = f"of the {len(fit)} laws that meet {within}" if len(fit) > 1 else f"the only law that meets {within}"
+    if kind != "runs":
+        return f"the least noise {others}" if len(fit) > 1 else f"the least noise that meets {within}"
+    if planner.success is not None:
+        return f"the smallest ε {others}" if len(fit) > 1 else others
+    worth = _worth(goal, aims, best.runs)
+    words = {
+        "quantile": f"the highest expected quantile, {worth:.4f},",
+        "success": f"the highest chance of success, {worth:.4f},",
+        "score": f"the best expected score, {-worth if aims.minimize else worth:.5g},",
+        "runs": f"the most runs, {best.runs.mean:.4g} on average,",
+    }[goal]
+    return f"{words} {others}" if len(fit) > 1 else f"{others}; {words.rstrip(',')}"
+
+
+def _unreachable(found: list[Solution], target: float | None, success: float | None, delta: float) -> str:
+    if target is not None and success is None:
+        costs = [(item.cost.epsilon, item) for item in found if item.cost is not None and item.cost.epsilon < math.inf]
+        if costs:
+            least, item = min(costs, key=lambda pair: pair[0])
+            return (
+                f"target ε = {target:g} at δ = {delta:g} is out of reach: the least the search can cost is "
+                f"{round_up(least, 5):g} ({item.shape.label});\n"
+                f"give --target-epsilon {round_up(least, 5):g} or more, or a run that loses less"
+            )
+    reasons = "; ".join(f"{item.shape.label}: {item.reason}" for item in found)
+    return f"no law meets the target: {reasons}"
+
+
+def law_at_epsilon(base: Base, shape: Shape, epsilon: float, pricer: Pricer) -> tuple[RunCount | None, str | None]:
+    """The boldest law of a shape within ε, and why there is none or no bolder one."""
+    if not (epsilon > 0.0 and math.isfinite(epsilon)):
+        raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
+    found = _Planner(base, Aims(), pricer, epsilon, None, None).solve_law(shape)
+    return found.runs, found.reason
+
+
+def law_at_success(base: Base, shape: Shape, success: float, aims: Aims) -> tuple[RunCount | None, str | None]:
+    """The law of a shape with the fewest runs that succeeds with a probability, and why there is none."""
+    if not 0.0 < success < 1.0:
+        raise InvalidInput("at_success", success, "give a probability between 0 and 1")
+    planner = _Planner(base, aims, Pricer(1e-6), None, success, None)
+    return planner.reach(shape)

@@ -1,0 +1,79 @@
+"""What one row of a comparison or a plan tells about a law of K."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hpcalc.errors import InvalidInput
+from hpcalc.runs import Law, RunCount
+from hpcalc.utility import best_score, success_probability
+
+__all__ = ["Aims", "law_fields", "quantile_or_none"]
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What a search is run for.
+
+    Attributes
+    ----------
+    success_rate : float or None
+        Chance that one run is good.
+    scores : tuple of float or None
+        Scores of single runs.
+    minimize : bool
+        Whether the least score is best.
+    """
+
+    success_rate: float | None = None
+    scores: tuple[float, ...] | None = None
+    minimize: bool = False
+
+    @classmethod
+    def of(cls, success_rate: float | None, scores: Iterable[float] | None, minimize: bool) -> Aims:
+        """Check what was given."""
+        if success_rate is not None and not 0.0 < success_rate <= 1.0:
+            raise InvalidInput("success_rate", success_rate, "give a probability with 0 < success_rate <= 1")
+        return cls(success_rate, None if scores is None else tuple(scores), minimize)
+
+    def success(self, runs: RunCount) -> float | None:
+        """Chance that the search finds a good run."""
+        if self.success_rate is None or not isinstance(runs, Law):
+            return None
+        return success_probability(runs, self.success_rate)
+
+    def score(self, runs: RunCount) -> float | None:
+        """Expected best score."""
+        if self.scores is None or not isinstance(runs, Law):
+            return None
+        return best_score(runs, self.scores, minimize=self.minimize).expected
+
+    def fields(self, runs: RunCount) -> dict[str, float]:
+        """The measures that were asked for, by their published keys."""
+        found = {
+            "expected_quantile": runs.expected_quantile if isinstance(runs, Law) else None,
+            "success_probability": self.success(runs),
+            "expected_score": self.score(runs),
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def quantile_or_none(runs: RunCount, p: float) -> int | None:
+    """Quantile of K; None beyond 1e300."""
+    try:
+        return runs.quantile(p)
+    except InvalidInput:
+        return None
+
+
+def law_fields(runs: RunCount) -> dict[str, Any]:
+    """``dist`` and ``parameters``."""
+    return {"dist": runs.name, "parameters": dict(runs.parameters())}
+
+
+def finite_mean(runs: RunCount) -> float | None:
+    """``E[K]``, None where it exceeds the largest double."""
+    return runs.mean if math.isfinite(runs.mean) else None
