@@ -389,7 +389,7 @@ def _composition(base: Base, runs: RunCount, log_delta: float, rule: str) -> tup
         return count, math.inf
     core = base.core
     try:
-        if isinstance(core, (Gaussian, ZCDP)):
+        if isinstance(core, (Gaussian, ZCDP)) and count <= 2**53:
             return count, epsilon_at(repeat(base, count), log_delta, rule).value
         # a convolution of that many losses would be tighter and slow; this number is the naive one anyway
         log_slack = float(log1mexp(count * math.log1p(-base.slack)))
