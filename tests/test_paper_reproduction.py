@@ -224,7 +224,6 @@ def test_the_lower_bound_by_plain_quadrature():
 KNOWN = {
     ("poisson", 10.0): (4.2257786623, 4.2254445634),
     ("eta=-0.5", 10.0): (2.8311840508, 2.8310259006),
-    ("eta=0", 10.0): (2.9912097339, 2.9906988170),
     ("eta=1", 100.0): (4.1301215, 4.1299026),
 }
 
@@ -399,7 +398,7 @@ def test_figure_1_private_tuning_hides_it(trained):
     winners, _ = svm.private_winners(trained, 16.0, law)
     signal = svm.guess(winners)
     assert abs(signal.accuracy - 0.5) < 0.1
-    assert signal.accuracy - signal.half_width <= svm.search_limit(16.0) < 1.0
+    assert signal.accuracy - signal.half_width <= svm.search_limit(16.0, deltas=(0.1,)) < 0.9
 
 
 def test_figure_1_one_record_moves_the_machine_by_at_most_its_radius():

@@ -159,14 +159,14 @@ def best_guess_limit(epsilon: float, delta: float) -> float:
     return 0.5 + 0.5 * (np.expm1(epsilon) + 2.0 * delta) / (np.exp(epsilon) + 1.0)
 
 
-def search_limit(noise_multiplier: float, mean_runs: float = MEAN_RUNS) -> float:
+def search_limit(noise_multiplier: float, deltas: tuple[float, ...] = (0.1, 0.3)) -> float:
     """What hpcalc's bound for the whole search leaves to anyone who guesses whether all eight outliers were in."""
     import hpcalc
 
     base = hpcalc.Gaussian(noise_multiplier / OUTLIERS)
-    law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=mean_runs)
+    law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=MEAN_RUNS)
     limits = [1.0]
-    for delta in (0.1, 0.3):
+    for delta in deltas:
         epsilon = hpcalc.bound(base, law, delta=delta).document()["epsilon"]
         if epsilon is not None:
             limits.append(float(best_guess_limit(epsilon, delta)))
