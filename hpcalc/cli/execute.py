@@ -39,7 +39,7 @@ class Failed:
             "hpcalc_version": __version__,
             "command": self.command,
             "epsilon": None,
-            "reason": str(self.error),
+            "reason": " ".join(str(self.error).split()),
             "warnings": [],
         }
 

@@ -19,6 +19,7 @@ __all__ = ["table_text"]
 
 _FALLBACK_WIDTH = 100  # for sentences in a pipe or a file; grids there are as wide as they are
 _GAP = 2
+_MOST_PARTS = 3
 
 
 def table_text(
@@ -125,10 +126,32 @@ class _Painter:
         columns = [self.say(name) for name in block.columns]
         rows = [[self.say(cell) for cell in row] for row in block.rows]
         widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
-        total = sum(widths) + _GAP * (len(widths) - 1)
-        if self.limit is not None and total > self.limit:
+        parts = self.split(widths)
+        if not parts:
             self.stacked(columns, rows)
             return
+        for index, part in enumerate(parts):
+            if index:
+                self.console.print()
+            some = [[row[column] for column in part] for row in rows]
+            self.lines([columns[column] for column in part], some, [widths[column] for column in part], block.emphasis)
+
+    def split(self, widths: list[int]) -> list[list[int]]:
+        """Columns of one grid, or of a few below one another that repeat the first column; none if that does not fit."""
+        if self.limit is None:
+            return [list(range(len(widths)))]
+        parts: list[list[int]] = []
+        for column in range(1, len(widths)):
+            if parts and sum(widths[one] + _GAP for one in parts[-1]) + widths[column] <= self.limit:
+                parts[-1].append(column)
+            elif widths[0] + _GAP + widths[column] <= self.limit:
+                parts.append([0, column])
+            else:
+                return []
+        return parts if len(parts) <= _MOST_PARTS else []
+
+    def lines(self, columns: list[str], rows: list[list[str]], widths: list[int], emphasis: int | None) -> None:
+        """A grid that fits."""
         table = Table(box=None, show_header=False, padding=(0, _GAP, 0, 0), pad_edge=False)
         for index in range(len(columns)):
             table.add_column(justify="right" if _numeric(rows, index) else "left", no_wrap=True)
@@ -136,7 +159,7 @@ class _Painter:
             table.add_row(*(Text(name, style="dim") for name in columns))
             table.add_row(*(Text(self.rule * width, style="dim") for width in widths))
         for index, row in enumerate(rows):
-            style = "bold" if index == block.emphasis else ""
+            style = "bold" if index == emphasis else ""
             table.add_row(*(Text(cell, style=style) for cell in row))
         self.console.print(table)
 

@@ -80,6 +80,8 @@ _LABELS = {
     "expected_score": "E[best score]",
     "target_epsilon": "target ε",
     "max_epsilon": "limit ε",
+    "at_epsilon": "ε",
+    "at_success": "P[success]",
     "mu": "μ",
     "eta": "η",
     "gamma": "γ",
@@ -138,6 +140,8 @@ class _Writer:
             way = direction(path)
             if value in self.echo or way == ECHO:
                 return repr(value).removesuffix(".0")
+            if path[0] in ("repetitions", "parameters"):
+                return repr(significant(value, 6, NEAREST)).removesuffix(".0")
             if way == NEAREST and abs(value) < 1e15:
                 short = significant(value, MACHINE_DIGITS, NEAREST)
                 if short.is_integer():  # a mean of 10.000000000000002 is 10
@@ -161,10 +165,16 @@ class _Writer:
             blocks = self._bound(rest)
         elif command == "plan":
             blocks = self._plan(rest)
+        elif command == "compare":
+            blocks = self._compare(rest)
         elif command == "convert":
             blocks = self._convert(rest)
         elif "name" in rest:
             blocks = [Headline(str(rest.pop("name")))]
+        if not blocks and rest.get("epsilon", 0) is None and "reason" in rest:
+            name = f"{rest.pop('name')}: " if "name" in rest else ""
+            del rest["epsilon"]
+            blocks = [Headline(f"{name}No answer: {rest.pop('reason')}.")]
         return [*blocks, *self._generic(rest)]
 
     def _bound(self, rest: dict[str, Any]) -> list[Block]:
@@ -237,6 +247,36 @@ class _Writer:
         ]
         return ", ".join(words) or "-"
 
+    def _compare(self, rest: dict[str, Any]) -> list[Block]:
+        """What the laws have in common, then the laws."""
+        shared = [key for key in ("mean", "at_epsilon", "at_success", "sweep") if rest.get(key) is not None]
+        footing = "".join(f" at {label(key)} {self.text(rest.pop(key), (key,))}" for key in shared)
+        at = f" at δ = {self.text(rest.pop('delta'), ('delta',))}" if "delta" in rest else ""
+        name = f"{rest.pop('name')}: " if "name" in rest else ""
+        headline = f"{name}Laws of K{footing}; ε is the cost of the whole search{at}."
+        if rest.get("reason"):
+            headline = f"{name}No law has a finite bound{at}: {rest.pop('reason')}"
+        inputs = [(label(key), self.text(rest.pop(key), (key,))) for key in ("base", "success_rate") if key in rest]
+        blocks: list[Block] = [Headline(headline), self.rows(rest.pop("rows", []))]
+        return [blocks[0], Fields("", tuple(inputs)), blocks[1]] if inputs else blocks
+
+    def rows(self, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> Grid:
+        """Laws as a grid: name and parameters in one cell, and no column that is empty throughout."""
+        joined = []
+        # what was solved for is a parameter of the law, unless it is the noise
+        shown = all((row.get("parameters") or {}).get(row.get("solved_for")) == row.get("value", 0) for row in rows)
+        for row in rows:
+            law = str(row.get("dist", ""))
+            parameters = row.get("parameters") or {}
+            if parameters:
+                law += f" {self.text(parameters, ('parameters',))}"
+            rest = {key: value for key, value in row.items() if key not in ("dist", "parameters")}
+            if shown:
+                del rest["solved_for"], rest["value"]
+            joined.append({"law": law, **rest})
+        used = {key for row in joined for key, value in row.items() if value is not None}
+        return self.grid("rows", [{key: row.get(key) for key in row if key in used} for row in joined], emphasis)
+
     def _plan(self, rest: dict[str, Any]) -> list[Block]:
         chosen = rest.get("recommended")
         rows = rest.get("rows")
@@ -249,7 +289,7 @@ class _Writer:
         headline = f"{rows[index].get('dist', '')}: {text} gives ε = {cost} for the whole search."
         for key in ("solved_for", "value", "epsilon"):
             rest.pop(key, None)
-        grid = self.grid("rows", rest.pop("rows"), index)
+        grid = self.rows(rest.pop("rows"), index)
         reason = (Notes("Recommended", (str(chosen["reason"]),)),) if chosen.get("reason") else ()
         return [Headline(headline), grid, *reason]
 
@@ -288,6 +328,8 @@ class _Writer:
     def grid(self, key: str, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> Grid:
         """A list of mappings as a grid whose columns are the union of their keys."""
         columns = list(dict.fromkeys(name for row in rows for name in row))
+        # a sentence is easier to skip at the end of a line
+        columns.sort(key=lambda name: name == "reason")
         cells = tuple(
             tuple("" if row.get(name) is None else self.text(row[name], (key, name)) for name in columns)
             for row in rows

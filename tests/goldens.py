@@ -1,0 +1,115 @@
+"""Golden files: help, errors, and one answer per command and format, byte for byte.
+
+``python tests/goldens.py --write`` rewrites ``tests/golden/``; look at the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+FOLDER = Path(__file__).with_name("golden")
+COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
+FORMATS = {"table": "txt", "yaml": "yaml", "json": "json", "csv": "csv", "markdown": "md"}
+QUESTIONS = {
+    "bound": "bound --dist poisson --mu 10 --zcdp 0.1 --delta 1e-6 --max-epsilon 4 --explain",
+    "convert": "convert --gaussian 2 --compose 10 --delta 1e-6",
+    "utility": "utility --dist tnb --eta 0 --mean 10 --success-rate 0.01",
+    "compare": "compare --zcdp 0.1 --mean 10 --success-rate 0.01",
+    "plan": "plan --zcdp 0.1 --target-epsilon 4 --success-rate 0.01",
+    "draw": "draw --dist poisson --mu 10 --count 3",
+}
+ERRORS = (
+    "",
+    "bond",
+    "bound",
+    "bound --zcdp 0.1",
+    "bound --dist poisson --zcdp 0.1",
+    "bound --dist poisson --mu 10 --gamma 0.1 --zcdp 0.1",
+    "bound --mu 10 --zcdp 0.1",
+    "bound --zcpd 0.1",
+    "bound --zcdp nan",
+    "bound --zcdp -1 --dist poisson --mu 10",
+    "bound --zcdp 0,1",
+    "bound --mu inf",
+    "bound --k 2.5",
+    "bound --dpsgd 0.01 1.1",
+    "bound --dpsgd 1.5 1.1 100 --dist poisson --mu 10",
+    "bound --noise-multiplier 1.1 --examples 60000 --dist poisson --mu 10",
+    "bound --noise-multiplier 1 --examples 100 --batch-size 200 --epochs 1 --dist poisson --mu 10",
+    "bound --rdp 2:nan,4:1 --dist poisson --mu 10",
+    "bound --orders 0.9,1,2",
+    "bound --delta 1.5 --zcdp 0.1 --dist poisson --mu 10",
+    "bound --format xml",
+    "bound --dist tbn",
+    "bound --spec absent.yaml",
+    "bound 10",
+    "convert --zcdp 0.1 --epsilon 1 --delta 1e-6",
+    "convert --zcdp 0.1 --epsilon 1 --to rdp",
+    "convert --compose 3",
+    "utility --success-rate 0.1",
+    "utility --dist poisson --mu 10 --column score",
+    "compare --zcdp 0.1 --mean 10 --at-epsilon 4",
+    "draw --dist fixed --k 3 --mean 3",
+    "draw --dist poisson --mu 10 --count 0",
+)
+
+
+def run(line: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command line, on an 80-column UTF-8 stream without colour."""
+    from hpcalc.cli import main
+
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("HPCALC_", "NO_COLOR", "FORCE_COLOR"))
+    }
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, {**kept, "COLUMNS": "80"}, clear=True),
+        mock.patch.object(random, "SystemRandom", return_value=random.Random(1)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = main(shlex.split(line))
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return code, texts[0], texts[1]
+
+
+def goldens() -> dict[str, str]:
+    """The command line behind every golden file but the one of the errors."""
+    lines = {"hpcalc.help.txt": "--help"}
+    lines |= {f"{name}.help.txt": f"{name} --help" for name in COMMANDS}
+    for name in COMMANDS:
+        lines |= {f"{name}.{fmt}.{suffix}": f"{QUESTIONS[name]} --format {fmt}" for fmt, suffix in FORMATS.items()}
+    return lines
+
+
+def errors() -> Iterator[str]:
+    """What every wrong command line is answered with."""
+    for line in ERRORS:
+        code, out, err = run(line)
+        yield f"$ hpcalc {line}\n{out}{err}[exit {code}]\n"
+
+
+def text_of(name: str) -> str:
+    """What a golden file should hold."""
+    return "\n".join(errors()) if name == "errors.txt" else run(goldens()[name])[1]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python tests/goldens.py --write")
+    FOLDER.mkdir(exist_ok=True)
+    for stale in FOLDER.iterdir():
+        stale.unlink()
+    for golden in (*goldens(), "errors.txt"):
+        (FOLDER / golden).write_text(text_of(golden), encoding="utf-8", newline="\n")
