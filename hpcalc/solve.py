@@ -74,11 +74,15 @@ def passing_value(
     sign = 1.0 if rising else -1.0
     low_end, high_end = sorted((sign * math.log(lower), sign * math.log(upper)))
 
+    def place(t: float) -> float:
+        # the ends are hit exactly: exp(log(x)) may lie beside them
+        if t in (low_end, high_end):
+            return upper if (t == high_end) == rising else lower
+        return min(max(math.exp(sign * t), lower), upper)
+
     def at(t: float) -> float:
-        # the ends are hit exactly: exp(log(x)) may lie outside the legal range
-        x = min(max(math.exp(sign * t), lower), upper)
         try:
-            value = function(x)
+            value = function(place(t))
         except NoFiniteBound:
             return math.inf
         return math.inf if math.isnan(value) else value
@@ -97,7 +101,7 @@ def passing_value(
     if value <= target:
         while failing <= passing:
             if passing >= high_end:
-                return min(max(math.exp(sign * passing), lower), upper)
+                return place(passing)
             t = min(passing + step, high_end)
             value = at(t)
             if value <= target:
@@ -107,10 +111,8 @@ def passing_value(
     else:
         while passing >= failing:
             if failing <= low_end:
-                edge = min(max(math.exp(sign * low_end), lower), upper)
-                raise TargetOutOfReach(
-                    f"no value reaches {target:.6g}: at {edge:.6g}, the end of the range, it is still {bad:.6g}"
-                )
+                edge = f"at {place(low_end):.6g}, the end of the range, it is still {bad:.6g}"
+                raise TargetOutOfReach(f"no value reaches {target:.6g}: {edge}")
             t = max(failing - step, low_end)
             value = at(t)
             if value <= target:
@@ -138,7 +140,7 @@ def passing_value(
             failing, g_bad = t, gap(value)
             g_good = 0.5 * g_good if side > 0 else g_good
             side = 1
-    return min(max(math.exp(sign * passing), lower), upper)
+    return place(passing)
 
 
 def passing_integer(meets: Callable[[int], bool], low: int, high: int, *, scan: bool = False) -> int:
