@@ -203,7 +203,8 @@ def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
     ``log delta = (order-1)(rdp - t) - log order + (order-1) log(1 - 1/order)``; arguments broadcast.
     """
     h = orders - 1.0
-    return np.asarray(h * (rdp - t) - np.log(orders) + h * np.log(h / orders), dtype=float)
+    # log(1 - 1/order) as -log1p(1/h): h times the rounding of h/order would be added to log delta at large orders
+    return np.asarray(h * (rdp - t) - np.log(orders) - h * np.log1p(1.0 / h), dtype=float)
 
 
 def _search_orders() -> Array:
@@ -225,12 +226,18 @@ def _log_moment(order: Array, side: Array, log_v: Array, log_qv: Array, point: R
         share = np.exp(first - plain)
         small = np.abs(plain) < 0.05
         if small.any():  # close to 0 the two outcomes are kept apart from 1 to spare cancellation
-            gain = np.expm1(np.where(small, side * h * (log_v - point.log_u), 0.0))
-            loss = np.expm1(np.where(small, side * h * (log_qv - point.log_q), 0.0))
-            p = np.exp(np.where(side > 0, log_v, point.log_u))
-            q = np.exp(np.where(side > 0, log_qv, point.log_q))
-            plain = np.where(small, np.log1p(p * gain + q * loss), plain)
+            power, forward, v, qv, u, q = (
+                np.broadcast_to(part, plain.shape)[small] for part in (side * h, side > 0, log_v, log_qv, *point)
+            )
+            gain = _times_expm1(np.where(forward, v, u), power * (v - u))
+            loss = _times_expm1(np.where(forward, qv, q), power * (qv - q))
+            plain[small] = np.log1p(gain + loss)
     return plain, share
+
+
+def _times_expm1(log_p: Array, x: Array) -> Array:
+    """``p (e^x - 1)``; for large x the factors may leave the range of a double where the product does not."""
+    return np.asarray(np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0))))
 
 
 def _fixed_point(order: Array, budget: Array, side: Array, point: Rank, rounds: int) -> tuple[Array, Array]:
@@ -260,32 +267,39 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
     Newton from ``start`` first where it is given; whatever that does not certify is bisected.
     """
     lo = point.log_u - point.log_q
-    top_v, top_q = _fixed_point(order, budget, side, point, 1)
+    top_v, top_q = _fixed_point(order, budget, side, point, 1 if start is None else 0)
     with np.errstate(invalid="ignore"):
         hi = np.maximum(np.nan_to_num(top_v - top_q, nan=800.0, posinf=800.0 + np.maximum(lo, 0.0)), lo)
+    if start is None:
+        return _bisect_order(order, budget, side, point, lo, hi)
+    z = np.clip(start, lo, hi)
+    power = np.where(side > 0, order, 1.0 - order)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for _ in range(10):
+            log_v, log_qv = -softplus(-z), -softplus(z)
+            moment, share = _log_moment(order, side, log_v, log_qv, point)
+            value = moment - budget
+            slope = power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v))
+            z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
+            close = np.abs(value) < 1e-9
+            if close.all():
+                break
+        z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
+        above = _log_moment(order, side, -softplus(-z), -softplus(z), point)[0] >= budget
+    open_ = np.flatnonzero(~((above & close) | (z >= hi)))
+    if open_.size:
+        part = Rank(point.log_u[open_], point.log_q[open_])
+        z[open_] = _bisect_order(order[open_], budget[open_], side[open_], part, lo[open_], hi[open_])
+    return z
 
-    def excess(z: Array) -> tuple[Array, Array, Array]:
-        log_v, log_qv = -softplus(-z), -softplus(z)
-        value, share = _log_moment(order, side, log_v, log_qv, point)
-        power = np.where(side > 0, order, 1.0 - order)
-        return value - budget, power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v)), log_v
 
-    if start is not None:
-        z = np.clip(start, lo, hi)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            for _ in range(4):
-                value, slope, _ = excess(z)
-                z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
-            z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
-            certified = (excess(z)[0] >= 0.0) & (np.abs(value) < 1e-10) | (z >= hi)
-        if certified.all():
-            return z
+def _bisect_order(order: Array, budget: Array, side: Array, point: Rank, lo: Array, hi: Array) -> Array:
     for _ in range(54):
         mid = 0.5 * (lo + hi)
-        over = ~(excess(mid)[0] < 0.0)
+        over = ~(_log_moment(order, side, -softplus(-mid), -softplus(mid), point)[0] < budget)
         hi = np.where(over, mid, hi)
         lo = np.where(over, lo, mid)
-    return hi if start is None else np.where(certified, z, hi)
+    return hi
 
 
 def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
@@ -349,18 +363,28 @@ def _continuous_region(base: Base, point: Rank) -> Array:
     few = np.unique(np.linspace(0, logit.size - 1, 60).astype(int))
     place = np.sort(logit)[few] if logit.size > few.size else logit
     sample = Rank.from_logit(place)
-    grid = _search_orders()[::5]
+    grid = _search_orders()[::8]
     budget = (grid - 1.0) * base.rdp(grid)
     usable = np.isfinite(budget) & (budget < 1e15)
     grid, budget = grid[usable], budget[usable]
     wide = Rank(sample.log_u[:, None], sample.log_q[:, None])
-    solved = []
+    guesses = []
     for sign in (1.0, -1.0):
-        log_v, log_qv = _fixed_point(grid, budget, np.array(sign), wide, 5)
+        log_v, log_qv = _fixed_point(grid, budget, np.array(sign), wide, 4)
         score = np.where(log_v < -0.7, log_v, -1.4 - np.maximum(log_qv, -1e300))
         index = np.argmin(score, axis=1)
-        start = np.nan_to_num((log_v - log_qv)[np.arange(index.size), index], posinf=700.0)
-        solved.append(_newton_orders(base, np.log(grid[index] - 1.0), sign, sample, start, 12))
+        rows = np.arange(index.size)
+        guesses.append((np.log(grid[index] - 1.0), np.nan_to_num((log_v - log_qv)[rows, index], posinf=700.0)))
+    solved = []
+    least = np.minimum(guesses[0][1], guesses[1][1])
+    for sign, (x, z) in ((1.0, guesses[0]), (-1.0, guesses[1])):
+        # the guesses are a little above the truth: only a direction far above the other one is left out
+        use = z <= least + 1.0
+        solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
+        if use.any():
+            part = Rank(sample.log_u[use], sample.log_q[use])
+            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
+        solved.append((solved_x, solved_z))
     (x1, forward), (x2, backward) = solved
     if logit.size <= few.size:
         return np.minimum(forward, backward)
@@ -420,9 +444,10 @@ def _newton_orders(base: Base, x: Array, sign: float, point: Rank, z: Array, rou
         best[active[better]], best_x[active[better]] = solved[better], here[better]
         if count == rounds:
             break
-        move = _newton_move(stencil[1], spend, side, part, solved)
-        # a step this small changes v by its square
-        keep = np.abs(move) > 1e-6
+        with np.errstate(invalid="ignore"):
+            move = _newton_move(stencil[1], spend, side, part, solved)
+        # a step this small changes v by its square; an order that limits nothing has no step
+        keep = (np.abs(move) > 1e-6) & np.isfinite(solved)
         x[active] = here + move
         active = active[keep]
         if active.size == 0:
@@ -439,19 +464,19 @@ def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array)
     ``G(x, z) = moment - budget = 0`` defines z(x): implicit differentiation, with the derivatives of the budget
     ``(order-1) rdp`` by differences.
     """
-    log_v, log_qv = -softplus(-z), -softplus(z)
-    _, share = _log_moment(order, side, log_v, log_qv, point)
-    v, qv, both = np.exp(log_v), np.exp(log_qv), share * (1.0 - share)
-    gain, loss = side * (log_v - point.log_u), side * (log_qv - point.log_q)
-    h = order - 1.0
-    power = np.where(side > 0, order, -h)
-    tilt = share * qv - (1.0 - share) * v
-    g_h = share * gain + (1.0 - share) * loss
-    g_x = h * g_h - (spend[2] - spend[0]) / (2.0 * _STEP)
-    g_xx = h * h * both * (gain - loss) ** 2 + h * g_h - (spend[2] - 2.0 * spend[1] + spend[0]) / _STEP**2
-    g_z, g_zz = power * tilt, power * (power * both - v * qv)
-    g_xz = h * (side * tilt + both * power * (gain - loss))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log_v, log_qv = -softplus(-z), -softplus(z)
+        _, share = _log_moment(order, side, log_v, log_qv, point)
+        v, qv, both = np.exp(log_v), np.exp(log_qv), share * (1.0 - share)
+        gain, loss = side * (log_v - point.log_u), side * (log_qv - point.log_q)
+        h = order - 1.0
+        power = np.where(side > 0, order, -h)
+        tilt = share * qv - (1.0 - share) * v
+        g_h = share * gain + (1.0 - share) * loss
+        g_x = h * g_h - (spend[2] - spend[0]) / (2.0 * _STEP)
+        g_xx = h * h * both * (gain - loss) ** 2 + h * g_h - (spend[2] - 2.0 * spend[1] + spend[0]) / _STEP**2
+        g_z, g_zz = power * tilt, power * (power * both - v * qv)
+        g_xz = h * (side * tilt + both * power * (gain - loss))
         slope = -g_x / g_z
         bend = -(g_xx + 2.0 * g_xz * slope + g_zz * slope * slope) / g_z
         move = np.where(bend > 0.0, -slope / bend, -np.sign(slope) * 0.7)
@@ -540,15 +565,16 @@ class PureDP(Base):
         return {"pure": self.epsilon}
 
     def rdp(self, orders: Array | float) -> Array:
-        # log((e^{a eps} + e^{(1-a) eps}) / (1 + e^eps)) / (a-1), written as log1p of a product of positive terms.
+        # log((e^{a eps} + e^{(1-a) eps}) / (1 + e^eps)) / (a-1): what the moment exceeds 1 by is the product
+        # (e^{(a-1) eps} - 1) (1 - e^{-a eps}) / (1 + e^-eps) of positive terms, none of which cancels.
         order = _orders(orders)
         eps = self.epsilon
         if eps in (0.0, _INF):
             return np.full(order.shape, eps)
         finite = np.where(np.isinf(order), 2.0, order)
         h = finite - 1.0
-        term = log1mexp(-h * eps) + log_expm1(finite * eps) - softplus(eps)
         with np.errstate(divide="ignore", invalid="ignore"):
+            term = log_expm1(h * eps) + log1mexp(-finite * eps) - softplus(-eps)
             value = np.where(h * eps > 0.0, softplus(term) / h, 0.0)
         return np.asarray(np.where(np.isinf(order), eps, np.minimum(value, eps)), dtype=float)
 
@@ -609,13 +635,20 @@ class ZCDP(_CurveBase):
         if self.rho == _INF:
             return np.zeros(t.shape)
         # The derivative in the order, rho (2a-1) - t + log(1-1/a), is increasing: Newton on log(a-1), any order valid.
-        x = np.log(np.maximum((np.minimum(t, 1e300) / self.rho - 1.0) / 2.0, 0.0) + 0.5)
-        for _ in range(6):
-            h = np.exp(x)
-            slope = self.rho * (2.0 * h + 1.0) - t + x - np.log1p(h)
-            x = x - np.clip(slope / (2.0 * self.rho * h + 1.0 / (1.0 + h)), -2.0, 2.0)
-        order = 1.0 + np.exp(x)
-        return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
+        # It starts where log(1-1/a) is replaced by -1/a. The cap on t keeps e^x finite for every rho; it is far beyond
+        # any t whose delta is not zero.
+        capped = np.minimum(t, 1e100 * min(self.rho, 1.0)) / (4.0 * self.rho)
+        x = np.log(capped + np.sqrt(capped * capped + 0.5 / self.rho))
+        with np.errstate(over="ignore"):
+            for _ in range(10):
+                h = np.exp(x)
+                slope = self.rho * (2.0 * h + 1.0) - t - np.log1p(1.0 / h)
+                move = slope / (2.0 * self.rho * h + 1.0 / (1.0 + h))
+                x = np.maximum(x - np.clip(move, -2.0, 2.0), -36.0)
+                if np.max(np.abs(move), initial=0.0) < 1e-7:  # the value is stationary in x
+                    break
+            order = 1.0 + np.exp(x)
+            return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
 
     def region(self, rank: Rank) -> Rank:
         if self.rho == 0.0:
@@ -1027,6 +1060,7 @@ class ProfileCurve(Base):
             w = np.where(b > a, np.where(np.isneginf(a), place, logsubexp(place, np.minimum(a, place))) - whole, 0.0)
             w = np.clip(np.where(np.isnan(w), 0.0, w), -_INF, 0.0)
         mixed = logaddexp(log1mexp(w) + value[right], w + value[right + 1])
+        mixed = np.clip(mixed, value[right + 1], value[right])  # so a plateau is its own value to the last digit
         out = np.where(t >= known[-1], log_delta[-1], mixed)
         pure = self.pure_epsilon
         return np.asarray(np.minimum(out, PureDP(pure)._log_profile(t) if pure < _INF else 0.0), dtype=float)

@@ -108,14 +108,15 @@ class RankCurve:
         log_a[1::2], log_b[1::2] = self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b
         return log_b, log_a
 
-    def refine(self, split: Array) -> RankCurve:
-        """A finer curve: each marked cell gets a new node in its middle (in normal score)."""
+    def refine(self, split: Array, pieces: int = 2) -> RankCurve:
+        """A finer curve: each marked cell is cut into equal pieces (in normal score)."""
         index = np.flatnonzero(split)
         x = self.x
         left = np.where(np.isneginf(x[index]), x[index + 1] - 2.0, x[index])
         right = np.where(np.isposinf(x[index + 1]), x[index] + 2.0, x[index + 1])
-        fresh = 0.5 * (left + right)
-        fresh = fresh[(fresh > -_X_LIMIT) & (fresh < _X_LIMIT)]
+        share = np.arange(1, pieces) / pieces
+        fresh = (left[:, None] + (right - left)[:, None] * share).ravel()
+        fresh = np.setdiff1d(fresh[(fresh > -_X_LIMIT) & (fresh < _X_LIMIT)], x)
         if fresh.size == 0:
             return self
         return _merge(self, _sample(self.base, self.law, fresh))
@@ -211,10 +212,7 @@ def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
     -------
     RankCurve
     """
-    # F o V starts to move where V(u) reaches the ranks where F moves; V's inverse is V mirrored.
-    start = Rank.from_normal(np.array([_score_where(law, 1e-4)]))
-    inverse = base.region(start.complement()).complement()
-    lo = float(np.maximum(ndtri_exp(inverse.log_u)[0], -_X_LIMIT))
+    lo = _first_score(base, _score_where(law, 1e-4))
     last = float(law.log_density(_ONE))
     first = law.log_mean
     if first - last < 1e-4:
@@ -227,6 +225,18 @@ def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
     step = 2.0 ** round(math.log2((hi - lo) / size))
     inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
     return _sample(base, law, np.unique(np.concatenate([[-np.inf], inner, base.kinks, [np.inf]])))
+
+
+def _first_score(base: Base, score: float) -> float:
+    """Normal score of the rank whose V reaches the rank at ``score``: where F(V) starts to move."""
+    if base.region_tolerance > 1e-12 and base.orders is None:
+        # Nearly a Gaussian's shift there; a costly region is not asked for a rank that only places the grid.
+        shift = math.sqrt(float(base.rdp(np.array([2.0]))[0]))
+        if math.isfinite(shift):
+            return max(score - 1.3 * shift, -_X_LIMIT)
+    # V's inverse is V mirrored
+    inverse = base.region(Rank.from_normal(np.array([-score]))).complement()
+    return float(np.maximum(ndtri_exp(inverse.log_u)[0], -_X_LIMIT))
 
 
 def _flat_score(law: RunLaw, last: float) -> float:

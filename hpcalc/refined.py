@@ -193,7 +193,7 @@ class RefinedRDP:
             if not math.isfinite(top) or top - known <= target * max(1.0, abs(known)) or curve.x.size > 4000:
                 break
             per_cell = np.maximum(edges[0, 0::2], edges[0, 1::2])
-            finer = curve.refine(per_cell > known + 0.25 * (top - known))
+            finer = curve.refine(per_cell > known + 0.1 * (top - known), 8)
             if finer is curve:
                 break
             curve = finer
