@@ -44,10 +44,13 @@ class LowerBound:
         No analysis under the same assumptions can report less.
     instance : str
         The mechanism: ``"region-pair"``, ``"three-point"``, ``"gaussian-pair"``, ``"loss-distribution"``.
+    outcomes : tuple of (tuple of float, tuple of float) or None
+        Of a three-point mechanism: log-probabilities of its outcomes under either input, the best-ranked first.
     """
 
     epsilon: float
     instance: str
+    outcomes: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
 
 def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
@@ -290,11 +293,12 @@ def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> Lo
             break
     if not math.isfinite(best_value):
         return None
+    constraints = _Constraints(base)
     for give in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1):
         x = np.array([best_x[0], best_x[1], math.log(math.exp(min(best_x[2], 0.0)) * (1.0 + give) + give)])
-        value_ = _certified_three_point(base, law, log_delta, x, curve)
-        if math.isfinite(value_):
-            return LowerBound(max(value_, 0.0), "three-point")
+        certified = _certified_three_point(constraints, law, log_delta, x, curve)
+        if certified is not None:
+            return certified
     return None
 
 
@@ -303,12 +307,6 @@ def _search_orders(base: Base, order: float) -> Array:
     if base.orders is not None:
         return base.orders[np.isfinite(base.orders)]
     return 1.0 + (order - 1.0) * np.exp(np.linspace(-4.5, 4.5, 61))
-
-
-def _check_orders(base: Base, count: int) -> Array:
-    if base.orders is not None:
-        return base.orders[np.isfinite(base.orders)]
-    return 1.0 + np.exp(np.linspace(math.log(1e-4), math.log(1e8), count))
 
 
 def _supremum_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Rank]:
@@ -404,38 +402,96 @@ def _three_point_epsilon(
     return np.asarray(np.where(np.isnan(value), -np.inf, value), dtype=float)
 
 
-def _certified_three_point(base: Base, law: Law, log_delta: float, x: Array, curve: RankCurve) -> float:
-    """ε of one candidate whose constraints are checked on thousands of orders, b' raised until they hold."""
+class _Constraints:
+    """What a Rényi curve demands of a pair, at every order it speaks of.
+
+    Between two orders a pair's moment ``(a-1) D_a`` is below its chord (it is convex in a), and the curve's own falls
+    below its chord by a fraction of about ``(step / 2)^2``: where a pair comes near the curve the cell is split until
+    that is far below the margin.
+    """
+
+    _MARGIN = 1e-6
+    _NEAR = 2e-4
+
+    def __init__(self, base: Base) -> None:
+        self._rdp = base.rdp
+        self._continuous = base.orders is None
+        if base.orders is not None:
+            orders = base.orders[np.isfinite(base.orders)]
+        else:
+            top = math.log(1e8)
+            while float(base.rdp(np.array([math.exp(top)]))[0]) < 50.0 and top < 40.0:
+                top += 4.0  # a large budget at the last order leaves nothing to check beyond
+            orders = 1.0 + np.exp(np.arange(math.log(1e-6), top, 0.01))
+        rdp = base.rdp(orders)
+        self.orders = orders[np.isfinite(rdp)]
+        self.budget = self._budget(self.orders)
+        self.largest_loss = base.pure_epsilon
+        if self._continuous and base.pure_epsilon == math.inf and self.orders.size:
+            self.largest_loss = float(base.rdp(self.orders[-1:])[0])
+
+    def _budget(self, orders: Array) -> Array:
+        return np.asarray((orders - 1.0) * self._rdp(orders) * (1.0 - self._MARGIN), dtype=float)
+
+    def excess(self, log_q: Array, log_p: Array) -> tuple[float, float]:
+        """Largest excess of ``(a-1) D_a(Q || P)`` over the budget, and its derivative in ``-log_p[1]`` there."""
+        loss = float(np.max(log_q - log_p)) - self.largest_loss * (1.0 - self._MARGIN)
+        if loss > 0.0:
+            return loss, 1.0
+        value, slope = _moment_excess(self.orders, self.budget, log_q, log_p)
+        if self._continuous:
+            near = value > -self._NEAR * self.budget
+            cells = np.flatnonzero(near[1:] | near[:-1])
+            if cells.size:
+                x = np.log(self.orders - 1.0)
+                inner = x[cells] + (x[cells + 1] - x[cells]) * np.linspace(0.0, 1.0, 25)[1:-1, None]
+                orders = 1.0 + np.exp(inner.ravel())
+                more, more_slope = _moment_excess(orders, self._budget(orders), log_q, log_p)
+                value, slope = np.concatenate([value, more]), np.concatenate([slope, more_slope])
+        top = int(np.argmax(value))
+        return float(value[top]), float(slope[top])
+
+
+def _moment_excess(orders: Array, budget: Array, log_q: Array, log_p: Array) -> tuple[Array, Array]:
+    """Per order ``log sum q^a p^(1-a) - budget``, and what it loses per unit of ``log p`` of the second outcome."""
+    h = orders[:, None] - 1.0
+    loss = h * (log_q - log_p)
+    with np.errstate(over="ignore", under="ignore"):
+        terms = log_q + loss
+        moment = logsumexp(terms)
+        share = np.exp(terms[:, 1] - moment)
+        # close to 0 the outcomes are kept apart from 1 to spare cancellation
+        gain = np.sum(np.exp(log_q) * np.expm1(np.minimum(loss, 1.0)), axis=1)
+        moment = np.where(np.max(loss, axis=1) < 0.5, np.log1p(gain), moment)
+    return np.asarray(moment - budget, dtype=float), np.asarray(h[:, 0] * share, dtype=float)
+
+
+def _certified_three_point(
+    constraints: _Constraints, law: Law, log_delta: float, x: Array, curve: RankCurve
+) -> LowerBound | None:
+    """One candidate, its constraints checked at every order, b' raised until they hold."""
     u0, v0, b, rest_q, rest_v = _points(curve, x[None, :])
-    orders = _check_orders(base, 3000)
-    rdp = base.rdp(orders)
-    use = np.isfinite(rdp)
-    orders, rdp = orders[use], rdp[use]
-    # between orders 1 % apart the curves bend by less than the margin
-    budget = (orders - 1.0) * rdp * (1.0 - 1e-6)
-    # orders whose budget is beyond any finite mechanism here need no check
-    log_bad = _least_bad(orders, budget, u0, v0, b, rest_q, rest_v)
-    for _ in range(30):
+    log_bad = _least_bad(constraints.orders, constraints.budget, u0, v0, b, rest_q, rest_v)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(np.concatenate([u0, b, rest_q - b]))
+    for _ in range(40):
         if not np.isfinite(log_bad[0]) or np.exp(log_bad[0]) >= rest_v[0]:
-            return -math.inf
-        h = orders - 1.0
-        with np.errstate(divide="ignore", over="ignore"):
-            terms = np.stack(
-                [
-                    orders * np.log(u0) - h * np.log(v0),
-                    orders * np.log(b) - h * log_bad,
-                    orders * np.log(rest_q - b) - h * np.log(rest_v - np.exp(log_bad)),
-                ]
-            )
-        over = float(np.max(logsumexp(terms, axis=0) - budget))
+            return None
+        log_p = np.concatenate([np.log(v0), log_bad, np.log(rest_v - np.exp(log_bad))])
+        if not np.isfinite([*log_q, *log_p]).all():
+            return None
+        over, slope = constraints.excess(log_q, log_p)
         if over <= 0.0:
             break
-        log_bad = log_bad + max(over, 1e-9)
+        log_bad = log_bad + min(over / max(slope, 1e-3), 1.0) * (1.0 + 1e-6) + 1e-12
     else:
-        return -math.inf
-    if _reverse_ok(orders, budget, u0, v0, b, log_bad, rest_q, rest_v)[0] > 0.0:
-        return -math.inf
-    return float(_three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)[0]) - 1e-10
+        return None
+    if constraints.excess(log_p, log_q)[0] > 0.0:
+        return None
+    value = float(_three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)[0])
+    if not math.isfinite(value):
+        return None
+    return LowerBound(max(value - 1e-10, 0.0), "three-point", (tuple(log_q.tolist()), tuple(log_p.tolist())))
 
 
 # ---------------------------------------------------------------------------------------------------------------
