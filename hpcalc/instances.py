@@ -475,7 +475,7 @@ def _certified_three_point(
     with np.errstate(divide="ignore"):
         log_q = np.log(np.concatenate([u0, b, rest_q - b]))
     for _ in range(40):
-        if not np.isfinite(log_bad[0]) or np.exp(log_bad[0]) >= rest_v[0]:
+        if not np.isfinite(log_bad[0]) or log_bad[0] >= math.log(rest_v[0]):
             return None
         log_p = np.concatenate([np.log(v0), log_bad, np.log(rest_v - np.exp(log_bad))])
         if not np.isfinite([*log_q, *log_p]).all():

@@ -184,16 +184,19 @@ class RefinedRDP:
         value = np.where(np.isnan(value), np.inf, value)
         return np.asarray(np.maximum(value, 0.0) * (1.0 + 1e-12), dtype=float)
 
-    def sharpen(self, order: float, target: float = 1e-6) -> RefinedRDP:
-        """The same bound with the curve refined where its supremum at ``order`` lies."""
+    def sharpen(self, orders: float | Array, target: float = 1e-6) -> RefinedRDP:
+        """The same bound with the curve refined where its suprema at the given orders lie."""
         curve = self._curve
+        order = np.atleast_1d(np.asarray(orders, dtype=float))
         for _ in range(8):
-            edges, nodes = _edge_maxima(curve, np.array([order]))
-            top, known = float(np.max(edges)), float(np.nanmax(nodes[0]))
-            if not math.isfinite(top) or top - known <= target * max(1.0, abs(known)) or curve.x.size > 4000:
+            edges, nodes = _edge_maxima(curve, order)
+            top, known = np.max(edges, axis=1), np.nanmax(nodes, axis=1)
+            open_ = np.isfinite(top) & (top - known > target * np.maximum(1.0, np.abs(known)))
+            if not open_.any() or curve.x.size > 4000:
                 break
-            per_cell = np.maximum(edges[0, 0::2], edges[0, 1::2])
-            finer = curve.refine(per_cell > known + 0.1 * (top - known), 8)
+            per_cell = np.maximum(edges[open_, 0::2], edges[open_, 1::2])
+            split = (per_cell > (known + 0.1 * (top - known))[open_, None]).any(axis=0)
+            finer = curve.refine(split, 8)
             if finer is curve:
                 break
             curve = finer
@@ -391,18 +394,20 @@ class ProfileBound:
         bound = self
         start: float | None = None
         for _ in range(6):
-            value = smallest_epsilon(bound.log_delta, log_delta, start)
+            # where to refine needs only a rough epsilon; the last round is exact
+            value = smallest_epsilon(bound.log_delta, log_delta, start, accuracy=1e-3)
             curve = bound._curve
             if not math.isfinite(value) or value == 0.0 or curve.x.size > 6000:
                 break
-            step = 1e-3 * value
-            here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
             if value > enough * (1.0 - tolerance) and enough < math.inf:
                 # no refinement can bring this bound more than the tolerance below the other one
                 if float(bound.nodes.log_delta(self.base, enough * (1.0 - tolerance))) > log_delta:
                     break
+            step = 1e-3 * value
+            here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
+            certified = float(bound.log_delta(np.asarray(value)))
             per_step = float(before) - float(here) if math.isfinite(float(here)) else 0.0
-            if log_delta - float(here) <= tolerance * 1e3 * per_step:
+            if certified - float(here) <= tolerance * 1e3 * per_step:
                 break  # what the certification adds to delta moves epsilon by less than the tolerance
             cost = bound._cell_costs(value)
             finer = curve.refine(cost > np.sum(cost) / (4.0 * cost.size))
@@ -410,7 +415,7 @@ class ProfileBound:
                 break
             start = value
             bound = ProfileBound(self.base, self.law, finer)
-        return value, bound
+        return smallest_epsilon(bound.log_delta, log_delta, value), bound
 
     def _cell_costs(self, epsilon: float) -> Array:
         """What each cell's triangle adds to delta over its chord (in units of delta when that is representable)."""
@@ -434,33 +439,56 @@ class ProfileBound:
 
 
 def smallest_epsilon(
-    log_profile: Callable[[Array], Array], log_delta: float, start: float | None = None
+    log_profile: Callable[[Array], Array], log_delta: float, start: float | None = None, accuracy: float = 1e-12
 ) -> float:
     """Smallest epsilon >= 0 with ``log_profile(epsilon) <= log_delta``, from the side that meets it.
 
-    ``log_profile`` must not increase. Returns inf if nothing up to 1e9 meets it.
+    Parameters
+    ----------
+    log_profile : callable
+        Must not increase.
+    log_delta : float
+        Natural logarithm of delta.
+    start : float, optional
+        A guess.
+    accuracy : float
+        Relative width of the final bracket, whose upper end is returned.
+
+    Returns
+    -------
+    float
+        inf if nothing up to 1e9 meets it.
     """
 
     def excess(epsilon: float) -> float:
         return float(log_profile(np.asarray(epsilon))) - log_delta
 
-    lo, f_lo = 0.0, excess(0.0)
-    if f_lo <= 0.0:
-        return 0.0
-    hi = start if start else 1.0
-    f_hi = excess(hi)
+    lo, f_lo = 0.0, math.inf
+    if start is not None and 0.0 < start < math.inf:
+        hi, f_hi = start, excess(start)
+        near = start * (1.0 - 2e-3)
+        if f_hi <= 0.0:
+            f_near = excess(near)
+            lo, f_lo, hi, f_hi = (near, f_near, hi, f_hi) if f_near > 0.0 else (lo, f_lo, near, f_near)
+    else:
+        hi, f_hi = 1.0, excess(1.0)
+    growth = 1.01 if start is not None else 2.0
     while f_hi > 0.0:
         lo, f_lo = hi, f_hi
-        hi *= 2.0 if start is None else 1.01
-        start = None
+        hi *= growth
+        growth = 2.0
         if hi > 1e9:
             return math.inf
         f_hi = excess(hi)
+    if lo == 0.0:
+        f_lo = excess(0.0)
+        if f_lo <= 0.0:
+            return 0.0
     # Regula falsi with the Illinois weights; every few steps a bisection, so that it always ends.
     side = 0
     g_lo, g_hi = f_lo, f_hi
     for count in range(200):
-        if hi - lo <= 1e-12 * hi + 1e-300:
+        if hi - lo <= accuracy * hi + 1e-300:
             break
         if count % 6 == 5 or not (math.isfinite(g_lo) and math.isfinite(g_hi)):
             mid = 0.5 * (lo + hi)
@@ -475,7 +503,7 @@ def smallest_epsilon(
             side = 1
         else:
             hi, g_hi = mid, value
-            if value > -1e-11:
+            if value > -1e-11 or (value > -accuracy and accuracy > 1e-9):
                 break
             if side == -1:
                 g_lo *= 0.5

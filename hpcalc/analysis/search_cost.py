@@ -118,7 +118,9 @@ class BoundResult:
                 value[usable] = np.minimum(curve.rdp(grid[usable]), curve.pure_epsilon)
                 out = np.fmin(out, value)
         if isinstance(self.runs, Law) and include("refined-rdp"):
-            out = np.fmin(out, RefinedRDP(self.base, self.runs, self.question.curve).rdp(grid))
+            refined = RefinedRDP(self.base, self.runs, self.question.curve)
+            listed = asked[np.isfinite(asked)]
+            out = np.fmin(out, (refined.sharpen(listed, 1e-4) if listed.size else refined).rdp(grid))
         if isinstance(self.runs, Law) and include("refined-pure") and self.base.pure_epsilon < math.inf:
             out = np.fmin(out, refined_pure(self.base.pure_epsilon, self.runs))
         # Rényi divergence never decreases with the order (Remark 5)
@@ -164,7 +166,7 @@ class BoundResult:
                 use = np.isfinite(value)
                 if use.any():
                     h = grid[use] - 1.0
-                    lines = h * (value[use] - epsilons[:, None]) - np.log(grid[use]) + h * np.log(h / grid[use])
+                    lines = h * (value[use] - epsilons[:, None]) - np.log(grid[use]) - h * np.log1p(1.0 / h)
                     out = np.minimum(out, np.min(lines, axis=1))
         for curve in paper.curves(base, runs, orders=self.question.orders):
             if include(curve.method) and not self.method == "best":
@@ -389,7 +391,7 @@ def _composition(base: Base, runs: RunCount, log_delta: float, rule: str) -> tup
         return count, math.inf
     core = base.core
     try:
-        if isinstance(core, (Gaussian, ZCDP)) and count <= 2**53:
+        if isinstance(core, (Gaussian, ZCDP)) and count <= 10**15:
             return count, epsilon_at(repeat(base, count), log_delta, rule).value
         # a convolution of that many losses would be tighter and slow; this number is the naive one anyway
         log_slack = float(log1mexp(count * math.log1p(-base.slack)))
