@@ -582,9 +582,9 @@ def loss_pair(parts: Sequence[tuple[Base, int]], outcomes: int = 4000) -> tuple[
         return None
     scale = _scale_of(parts)
     known = [_downwards(source, step) for source in sources]
-    right = [_choose_alpha(known, scale, exponent) for exponent in (3.0, 20.0)]
-    # tilt -1 turns P into Q, so the tilts -1-alpha look after the left tail as the others do after the right one
-    views = [_convolve(known, step, alpha) for alpha in (0.0, -1.0, *right, *(-1.0 - a for a in right))]
+    right = _choose_alpha(known, scale, 12.0)
+    # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
+    views = [_convolve(known, step, alpha) for alpha in (0.0, -1.0, right, -1.0 - right)]
     seen = [view for view in views if view is not None]
     if not seen:
         return None
@@ -673,9 +673,13 @@ class ConvolvedBase(_CurveBase):
         table = self._table
         return super().region(rank) if table is None else table.region(rank)
 
-    def discretised_pair(self, outcomes: int = 4000) -> tuple[Array, Array] | None:
-        """A finite mechanism this base can be post-processed to; see :func:`loss_pair`."""
-        return loss_pair(self.convolution_parts(), outcomes)
+    def discretised_pair(self) -> tuple[Array, Array] | None:
+        """A finite mechanism this base can be post-processed to, None if that is too large; see :func:`loss_pair`."""
+        return self._pair
+
+    @cached_property
+    def _pair(self) -> tuple[Array, Array] | None:
+        return loss_pair(self.convolution_parts())
 
 
 def _on(mask: Array | Any, t: Array, function: Callable[[Array], Array]) -> Array:
