@@ -75,7 +75,9 @@ def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
         None where no instance is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
     found: list[LowerBound] = []
-    if not base.exact_profile and math.isfinite(log_delta):
+    # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
+    named = hasattr(base.core, "discretised_pair")
+    if not base.exact_profile and not named and math.isfinite(log_delta):
         point = _three_point(base, law, log_delta, curve)
         if point is not None:
             found.append(point)
@@ -123,6 +125,8 @@ def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, A
     pair = own() if own is not None else None  # None too where the loss distribution is too large
     if pair is not None:
         return _with_slack(pair, base.slack), "loss-distribution"
+    if own is not None:
+        return None
     reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
     if base.exact_profile:
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)

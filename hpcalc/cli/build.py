@@ -52,15 +52,15 @@ def base_or_none(settings: Settings) -> Base | None:
     for text in settings["rdp"] or ():
         from hpcalc.datafiles import parse_rdp_text
 
-        parts.append(base.RDPCurve(parse_rdp_text(text)))
+        parts.append(base.RDPCurve(parse_rdp_text(text), {"rdp": text}))
     for path in settings["rdp_file"] or ():
         from hpcalc.datafiles import read_rdp
 
-        parts.append(base.RDPCurve(read_rdp(path)))
+        parts.append(base.RDPCurve(read_rdp(path), {"rdp_file": path}))
     for path in settings["profile_file"] or ():
         from hpcalc.datafiles import read_profile
 
-        parts.append(base.ProfileCurve(read_profile(path)))
+        parts.append(base.ProfileCurve(read_profile(path), {"profile_file": path}))
     parts.extend(_trainings(settings))
     if not parts:
         return None
