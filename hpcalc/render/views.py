@@ -148,7 +148,12 @@ class _Writer:
                     return repr(short).removesuffix(".0")
             return fixed(value, way)
         if isinstance(value, Mapping):
-            return ", ".join(f"{label(str(key))} {self.text(item, (*path, str(key)))}" for key, item in value.items())
+            # of one run "rdp" names points that were given; of a whole search, a curve
+            names = {"rdp": "Rényi points"} if path in (("base",), ("from",)) else {}
+            return ", ".join(
+                f"{names.get(str(key), label(str(key)))} {self.text(item, (*path, str(key)))}"
+                for key, item in value.items()
+            )
         if isinstance(value, (list, tuple)):
             return ", ".join(self.text(item, path) for item in value)
         return str(value)
