@@ -269,9 +269,12 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
     lo = point.log_u - point.log_q
     top_v, top_q = _fixed_point(order, budget, side, point, 1 if start is None else 0)
     with np.errstate(invalid="ignore"):
-        hi = np.maximum(np.nan_to_num(top_v - top_q, nan=800.0, posinf=800.0 + np.maximum(lo, 0.0)), lo)
+        known = top_v - top_q
+        hi = np.maximum(np.nan_to_num(known, nan=800.0, posinf=800.0 + np.maximum(lo, 0.0)), lo)
+        # the search ends where the order is known to break, or else far out: if it holds even there it limits nothing
+        unlimited = ~np.isfinite(known) & ~(_log_moment(order, side, -softplus(-hi), -softplus(hi), point)[0] >= budget)
     if start is None:
-        return _bisect_order(order, budget, side, point, lo, hi)
+        return np.where(unlimited, np.inf, _bisect_order(order, budget, side, point, lo, hi))
     z = np.clip(start, lo, hi)
     power = np.where(side > 0, order, 1.0 - order)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -290,7 +293,7 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
     if open_.size:
         part = Rank(point.log_u[open_], point.log_q[open_])
         z[open_] = _bisect_order(order[open_], budget[open_], side[open_], part, lo[open_], hi[open_])
-    return z
+    return np.where(unlimited, np.inf, z)
 
 
 def _bisect_order(order: Array, budget: Array, side: Array, point: Rank, lo: Array, hi: Array) -> Array:
@@ -345,10 +348,24 @@ def _discrete_region(base: Base, point: Rank, orders: Array) -> Array:
     for sign in (1.0, -1.0):
         side = np.array(sign)
         guess_v, guess_q = _fixed_point(finite, budget, side, wide, 6)
-        guess = np.where(guess_v < -0.7, guess_v, -1.4 - guess_q)
-        for column in np.argsort(guess, axis=1, kind="stable")[:, :3].T:
-            order, spend = finite[column], budget[column]
-            best = np.minimum(best, _solve_order(order, spend, np.full(order.shape, sign), point))
+        column = np.argmin(np.where(guess_v < -0.7, guess_v, -1.4 - guess_q), axis=1)
+        best = np.minimum(best, _solve_order(finite[column], budget[column], np.full(column.shape, sign), point))
+    # then the order that the v found breaks most, until none is broken
+    for _ in range(12):
+        broken = np.zeros(best.shape, dtype=bool)
+        for sign in (1.0, -1.0):
+            log_v, log_qv = -softplus(-best)[:, None], -softplus(best)[:, None]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                excess = _log_moment(finite, np.array(sign), log_v, log_qv, wide)[0] / budget - 1.0
+            column = np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)
+            worse = np.flatnonzero(excess[np.arange(column.size), column] > 1e-9)
+            if worse.size:
+                part, column = Rank(point.log_u[worse], point.log_q[worse]), column[worse]
+                found = _solve_order(finite[column], budget[column], np.full(column.shape, sign), part)
+                broken[worse] |= found < best[worse]
+                best[worse] = np.minimum(best[worse], found)
+        if not broken.any():
+            break
     return best
 
 
@@ -374,7 +391,7 @@ def _continuous_region(base: Base, point: Rank) -> Array:
         score = np.where(log_v < -0.7, log_v, -1.4 - np.maximum(log_qv, -1e300))
         index = np.argmin(score, axis=1)
         rows = np.arange(index.size)
-        guesses.append((np.log(grid[index] - 1.0), np.nan_to_num((log_v - log_qv)[rows, index], posinf=700.0)))
+        guesses.append((np.log(grid[index] - 1.0), np.nan_to_num((log_v - log_qv)[rows, index], nan=np.inf, posinf=np.inf)))
     solved = []
     least = np.minimum(guesses[0][1], guesses[1][1])
     for sign, (x, z) in ((1.0, guesses[0]), (-1.0, guesses[1])):
