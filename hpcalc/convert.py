@@ -321,8 +321,12 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
         return Conversion(pure, PURE)
 
     answer = _epsilon_by_orders(core, left, rule)
+    # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
     gains = core.orders is not None or left > _LARGE_LOG_DELTA
-    if rule == "exact" or (rule == "best" and gains and 0.0 < answer.value <= pure):
+    if pure < _INF and isinstance(core, Base) and rule in ("best", "exact"):
+        profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
+        answer = profile if profile.value < answer.value else answer
+    elif rule == "exact" or (rule == "best" and gains and answer.value > 0.0):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
         exact = _exact_region_epsilon(core, left)
         answer = exact if exact.value < answer.value else answer
@@ -374,7 +378,11 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
         value, order = minimise_over_orders(lambda a: (a - 1.0) * (core.rdp(a) - epsilon), core.orders)
     else:
         value, order = minimise_over_orders(lambda a: cks_log_delta(a, core.rdp(a), np.asarray(epsilon)), core.orders)
-    if rule == "exact" or (rule == "best" and (core.orders is not None or value > _LARGE_LOG_DELTA)):
+    gains = core.orders is not None or value > _LARGE_LOG_DELTA
+    if core.pure_epsilon < _INF and isinstance(core, Base) and rule in ("best", "exact"):
+        profile = float(core.log_profile(np.array([epsilon]))[0])
+        value, named, order = (profile, EXACT_PROFILE, None) if profile < value else (value, named, order)
+    elif rule == "exact" or (rule == "best" and gains):
         exact = _exact_region_delta(core, epsilon, value)
         if exact < value:
             value, named, order = exact, EXACT_REGION, None
@@ -462,7 +470,7 @@ def _supremum(
         bound = _cell_bounds(log_u, log_v, noise, score)
         reached = float(np.max(score(log_u, log_v)))
         top = float(np.max(bound))
-        open_cells = np.flatnonzero(bound > reached + np.maximum(1e-7, 8.0 * np.max(noise)))
+        open_cells = np.flatnonzero(bound > reached + np.maximum(1e-7, 4.0 * noise[:-1]))
         narrow = z[open_cells + 1] - z[open_cells] < 1e-5
         open_cells = open_cells[~narrow]
         if not open_cells.size or z.size > 20000:
