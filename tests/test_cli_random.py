@@ -220,7 +220,8 @@ def run_lines(
 def test_random_command_lines(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_lines(name, 1, 25, capsys, tmp_path, monkeypatch)
+    # a plan or a comparison is worth a dozen bounds
+    run_lines(name, 1, {"bound": 15, "compare": 6, "plan": 5}.get(name, 40), capsys, tmp_path, monkeypatch)
 
 
 @pytest.mark.fuzz

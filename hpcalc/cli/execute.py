@@ -94,7 +94,7 @@ def _answer(command: Command, case: Settings) -> Any:
     try:
         return command.answer(case)
     except (NoFiniteBound, TargetOutOfReach) as error:
-        complain(f"hpcalc: {_place(case)}{error}")
+        complain(f"hpcalc: {_place(case)}{' '.join(str(error).split())}")
         return Failed(command.name or "", error)
     except InvalidInput as error:
         raise case.located(error) from error

@@ -137,7 +137,7 @@ class _Painter:
             self.lines([columns[column] for column in part], some, [widths[column] for column in part], block.emphasis)
 
     def split(self, widths: list[int]) -> list[list[int]]:
-        """Columns of one grid, or of a few below one another that repeat the first column; none if that does not fit."""
+        """Columns of one grid, or of a few that repeat the first column; none if that does not fit."""
         if self.limit is None:
             return [list(range(len(widths)))]
         parts: list[list[int]] = []
