@@ -204,10 +204,11 @@ def compare(
     [('poisson', 4.226), ('tnb', 2.991)]
     """
     aims = Aims.of(success_rate, scores, minimize)
-    footings = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
+    footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
     asked = {key: value for key, value in footings.items() if value is not None}
     if len(asked) > 1:
-        raise InvalidInput(list(asked)[1], list(asked.values())[1], f"compares on another footing than {list(asked)[0]}")
+        first, second = list(asked)[:2]
+        raise InvalidInput(second, asked[second], f"compares on another footing than {first}: keep one of them")
     if at_success is not None and success_rate is None:
         raise InvalidInput("at_success", at_success, "needs the chance that one run is good: give --success-rate")
     shapes = shapes_of(laws, (*DEFAULT_SHAPES, shape_of("fixed")))

@@ -43,7 +43,7 @@ class Grid:
         """Position of the last printable number that is not above ``x``."""
         if self.digits == 0:
             return math.floor(x)
-        unit = 10 ** (self.digits - 1)
+        unit = int(10 ** (self.digits - 1))
         # through the decimal text: logarithms are not exact at powers of ten
         mantissa, _, exponent = f"{x:.{self.digits - 1}e}".partition("e")
         count = int(exponent) * 9 * unit + round(float(mantissa) * unit) - unit
@@ -52,7 +52,7 @@ class Grid:
     def _number(self, count: int) -> float:
         if self.digits == 0:
             return float(count)
-        unit = 10 ** (self.digits - 1)
+        unit = int(10 ** (self.digits - 1))
         exponent, rest = divmod(count, 9 * unit)
         return float(f"{rest + unit}e{exponent - self.digits + 1}")
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from hpcalc import __version__
 from hpcalc.analysis.crossing import Crossing, Grid
+from hpcalc.analysis.eta import best_of_family
 from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
 from hpcalc.analysis.search_cost import BoundResult
-from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shapes_of
-from hpcalc.base import Base, Gaussian, Laplace, PureDP, ZCDP, compose, repeat
+from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shape_of, shapes_of
+from hpcalc.base import ZCDP, Base, Gaussian, Laplace, PureDP, compose, repeat
 from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
 from hpcalc.logmath import round_up
 from hpcalc.runs import RunCount
@@ -182,9 +183,10 @@ class _Planner:
     def _solution(self, shape: Shape, found: Crossing[BoundResult], limited: str | None) -> Solution:
         if found.value is None:
             least = found.refused.epsilon if found.refused is not None else math.inf
-            reason = f"the least it can cost, at {shape.scale} = {found.beyond:g}, is ε = {round_up(least, 5):g}"
-            return Solution(shape, shape.scale, None, None, found.refused, reason=reason)
-        value, cost, reason = found.value, found.answer, None
+            why = f"the least it can cost, at {shape.scale} = {found.beyond:g}, is ε = {round_up(least, 5):g}"
+            return Solution(shape, shape.scale, None, None, found.refused, reason=why)
+        value, cost = found.value, found.answer
+        reason: str | None = None
         if found.beyond is None:
             reason = limited
             if limited is None:
@@ -207,7 +209,8 @@ class _Planner:
     def _as_given(self, shape: Shape) -> Solution:
         """A law without a parameter to solve for: it meets the target or it does not."""
         runs = shape.given
-        assert runs is not None and self.base is not None
+        assert runs is not None
+        assert self.base is not None
         cost = self.pricer.full(self.base, runs)
         why = f"{shape.dist} has no parameter to solve for"
         if self.target is not None and not cost.epsilon <= self.target:
@@ -278,12 +281,49 @@ class _Planner:
             return Solution(shape, shape.scale, None, None, cost, reason=reason)
         return Solution(shape, shape.scale, value, runs, cost)
 
+    # the best eta
+
+    def best_eta(self, known: list[Solution], goal: str) -> list[Solution]:
+        """The best law of the whole family, unless it is one of those known already."""
+        poisson = next((item for item in known if item.shape == shape_of("poisson")), None)
+        poisson = poisson if poisson is not None else self.solve_law(shape_of("poisson"))
+        self.pricer.tick.expected += 40 * 5
+        starts: list[float] = [item.runs.mean for item in known if item.runs is not None]
+
+        def worth(shape: Shape) -> float:
+            runs, cost = self._rough(shape, starts[-1] if starts else 10.0)
+            if runs is None:
+                return -math.inf
+            starts.append(runs.mean)
+            return -cost if self.success is not None else _worth(goal, self.aims, runs)
+
+        best = best_of_family(worth, poisson.runs.mean if poisson.runs is not None else None)
+        fresh = [] if any(item.shape == best for item in known) else [self.solve_law(best)]
+        return fresh if poisson in known or best == poisson.shape else [*fresh, poisson]
+
+    def _rough(self, shape: Shape, start: float) -> tuple[RunCount | None, float]:
+        """The law of a shape at the target to five digits, unconfirmed, and its ε."""
+        base = self.base
+        assert base is not None
+        if self.success is not None:
+            runs, _ = self.reach(shape)
+            cost = math.inf if runs is None else self.pricer.quick(base, runs, self.pricer.method)
+            return (runs, cost) if cost < math.inf and not (self.target and cost > self.target) else (None, math.inf)
+        span = self._span(shape)
+        if isinstance(span, str):
+            return None, math.inf
+        assert self.target is not None
+        grid = Grid(span[0].safest, span[0].boldest, 5)
+        value = self.pricer.rough(lambda x: (base, shape.law(x)), self.target, grid, _scale_value(shape, start, grid))
+        return (None, math.inf) if value is None else (shape.law(value), self.target)
+
     # noise
 
     def solve_noise(self, shape: Shape, kind: str, count: int | None, sampling: tuple[float, int] | None) -> Solution:
         """The least noise of one run for a law of K."""
         runs = shape.given
-        assert runs is not None and self.target is not None
+        assert runs is not None
+        assert self.target is not None
         make, grid, start = _noise(kind, sampling)
 
         def inputs(x: float) -> tuple[Base, RunCount]:
@@ -294,8 +334,8 @@ class _Planner:
         found = self.pricer.solve(inputs, self.target, grid, start)
         if found.value is None:
             least = found.refused.epsilon if found.refused is not None else math.inf
-            reason = f"even {kind} {found.beyond:g} costs ε = {round_up(least, 5):g}"
-            return Solution(shape, kind, None, None, found.refused, reason=reason)
+            why = f"even {kind} {found.beyond:g} costs ε = {round_up(least, 5):g}"
+            return Solution(shape, kind, None, None, found.refused, reason=why)
         reason = None if found.beyond is not None else f"every {kind} up to here meets the target"
         return Solution(shape, kind, found.value, runs, found.answer, found.beyond, reason)
 
@@ -477,6 +517,8 @@ def plan(
         if base is None:
             raise InvalidInput("zcdp", None, "say what one run guarantees, e.g. --zcdp 0.1")
         found = [planner.solve_law(shape) for shape in shapes]
+        if optimize_eta:
+            found += planner.best_eta(found, goal)
 
         def order(item: Solution) -> tuple[float, float]:
             if item.runs is None or item.cost is None:
@@ -488,9 +530,8 @@ def plan(
     if not found[0].feasible:
         raise TargetOutOfReach(_unreachable(found, target_epsilon, target_success, delta))
     constraints: dict[str, float] = {}
-    for key, value in (("target_success", target_success), ("max_runs_p95", max_runs_p95), ("success_rate", success_rate)):
-        if value is not None:
-            constraints[key] = value
+    asked = {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
+    constraints.update({key: value for key, value in asked.items() if value is not None})
     reason = _reason(found, goal, aims, planner, kind)
     return PlanResult(base, delta, target_epsilon, tuple(found), reason, goal, aims, constraints)
 

@@ -14,6 +14,7 @@ from hpcalc.analysis.methods import Question, evaluate, wanted
 from hpcalc.analysis.search_cost import BoundResult, bound
 from hpcalc.base import Base
 from hpcalc.convert import log_of_delta
+from hpcalc.logmath import Array
 from hpcalc.runs import RunCount
 
 __all__ = ["Pricer", "Ticker"]
@@ -73,8 +74,7 @@ class Pricer:
 
     def quick(self, base: Base, runs: RunCount, method: str) -> float:
         """ε by some of the methods only: never below what :meth:`full` says, inf where they do not apply."""
-        orders = None if self.orders is None else np.array(sorted({float(order) for order in self.orders}))
-        question = Question(base, runs, log_of_delta(self.delta), self.conversion, orders)
+        question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders)
         found = evaluate(question, wanted(method)) if base.finite else []
         return min((item.epsilon for item in found), default=math.inf)
 
@@ -137,6 +137,35 @@ class Pricer:
             found.beyond,
             None if found.beyond is None else answers[found.beyond],
         )
+
+    def rough(
+        self,
+        inputs: Callable[[float], tuple[Base, RunCount]],
+        target: float,
+        grid: Grid,
+        start: float,
+    ) -> float | None:
+        """As :meth:`solve`, the number alone, by the method that wins at the start; not confirmed by the others."""
+        here = grid.value(min(max(grid.index(start), grid.first), grid.last))
+        method = self.method
+        if method == "best":
+            base, runs = inputs(here)
+            self.tick()
+            question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders)
+            found = evaluate(question, wanted(method)) if base.finite else []
+            winner = min(found, key=lambda item: item.epsilon, default=None)
+            if winner is not None and winner.method in _CHEAPER:
+                method = winner.method
+
+        def cheap(x: float) -> tuple[float, None]:
+            self.tick()
+            return self.quick(*inputs(x), method), None
+
+        return last_passing(cheap, target, grid, here).value
+
+    @property
+    def _orders(self) -> Array | None:
+        return None if self.orders is None else np.array(sorted({float(order) for order in self.orders}))
 
     def _guess(
         self,

@@ -106,7 +106,8 @@ def shape_of(law: LawLike) -> Shape:
         if not known:
             return Shape(law.name, given=law)
         scale, safe_up = _SCALES[law.name]
-        fixed = {key: value for key, value in law.parameters().items() if key not in (scale, f"log_{scale}")}
+        echo: dict[str, Any] = dict(law.parameters())
+        fixed = {key: value for key, value in echo.items() if key not in (scale, f"log_{scale}")}
         return Shape(law.name, fixed, scale, safe_up, law)
     parameters = dict(parse_law(law)) if isinstance(law, str) else dict(law)
     parameters = {key: value for key, value in parameters.items() if value is not None}
@@ -117,8 +118,8 @@ def shape_of(law: LawLike) -> Shape:
     if dist == "binomial" and "n" not in parameters:
         scale = "n"
     given = make_law(dist, **parameters) if scale in parameters or "mean" in parameters else None
-    fixed = {key: value for key, value in parameters.items() if key not in (scale, "mean")}
-    shape = Shape(dist, fixed, scale, safe_up, given)
+    kept = {key: value for key, value in parameters.items() if key not in (scale, "mean")}
+    shape = Shape(dist, kept, scale, safe_up, given)
     if given is None:
         shape.law(shape.range[0] if scale != "n" else 1.0)  # what is fixed must be legal
     return shape
