@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcalc.base import Base, Gaussian
+from hpcalc.base import ZCDP, Base, Gaussian
 from hpcalc.logmath import Array, Rank, log1mexp, log_ndtr, logsubexp, logsumexp
-from hpcalc.ranks import RankCurve
+from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import concave_hull, smallest_epsilon
 from hpcalc.runs import Law
 
@@ -78,7 +78,7 @@ def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
     named = hasattr(base.core, "discretised_pair")
     if not base.exact_profile and not named and math.isfinite(log_delta):
-        point = _three_point(base, law, log_delta, curve)
+        point = _three_point_beside_slack(base, law, log_delta, curve)
         if point is not None:
             found.append(point)
             if point.epsilon > upper * (1.0 - _CLOSE):
@@ -132,9 +132,11 @@ def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, A
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)
         x = np.linspace(-reach - width, reach, 1200)
         return region_pair(base, x), "region-pair"
-    if base.orders is None and base.zcdp_rho < 1e6 and not base.pure_epsilon < math.inf and base.slack == 0.0:
-        normal = Gaussian(1.0 / math.sqrt(2.0 * base.zcdp_rho))
-        return region_pair(normal, np.linspace(-reach - min(normal.shift, 60.0), reach, 800)), "gaussian-pair"
+    core = base.core
+    if isinstance(core, ZCDP) and 0.0 < core.rho < 1e6:  # the curve of other bases may be below their rho's line
+        normal = Gaussian(1.0 / math.sqrt(2.0 * core.rho))
+        pair = region_pair(normal, np.linspace(-reach - min(normal.shift, 60.0), reach, 800))
+        return _with_slack(pair, base.slack), "gaussian-pair"
     return None
 
 
@@ -259,6 +261,25 @@ def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floo
 # ---------------------------------------------------------------------------------------------------------------
 # Three-point mechanisms for Rényi curves
 # ---------------------------------------------------------------------------------------------------------------
+
+
+def _three_point_beside_slack(base: Base, law: Law, log_delta: float, curve: RankCurve) -> LowerBound | None:
+    """A three-point mechanism, mixed with two best-ranked outcomes of probability ``slack`` that only one input has.
+
+    The search then ends in one of these with probability ``1 - f(1-slack)``, the same under both inputs, and is the
+    search on the three points otherwise: Lemma 20 of Papernot and Steinke 2022 holds with equality.
+    """
+    if base.slack == 0.0:
+        return _three_point(base, law, log_delta, curve)
+    if base.slack >= 1.0:
+        return None
+    # a little less is subtracted than was added, so that rounding lowers epsilon
+    log_added = float(law.log_survival(Rank.from_u(np.array([base.slack])))[0]) - 1e-12
+    if log_added > log_delta:
+        return LowerBound(math.inf, "three-point")
+    log_left = float(logsubexp(log_delta, log_added) - log1mexp(log_added))
+    core, thinned = base.core, law.thin(math.log1p(-base.slack))
+    return _three_point(core, thinned, min(log_left, 0.0), rank_curve(core, thinned))
 
 
 def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> LowerBound | None:
