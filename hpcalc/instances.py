@@ -16,6 +16,7 @@ post-processing, so any discretisation gives a valid lower bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,7 @@ def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
     named = hasattr(base.core, "discretised_pair")
     if not base.exact_profile and not named and math.isfinite(log_delta):
-        point = _three_point_beside_slack(base, law, log_delta, curve)
+        point = _three_point_beside_slack(base, law, log_delta, upper, curve)
         if point is not None:
             found.append(point)
             if point.epsilon > upper * (1.0 - _CLOSE):
@@ -263,14 +264,16 @@ def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floo
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def _three_point_beside_slack(base: Base, law: Law, log_delta: float, curve: RankCurve) -> LowerBound | None:
+def _three_point_beside_slack(
+    base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve
+) -> LowerBound | None:
     """A three-point mechanism, mixed with two best-ranked outcomes of probability ``slack`` that only one input has.
 
     The search then ends in one of these with probability ``1 - f(1-slack)``, the same under both inputs, and is the
     search on the three points otherwise: Lemma 20 of Papernot and Steinke 2022 holds with equality.
     """
     if base.slack == 0.0:
-        return _three_point(base, law, log_delta, curve)
+        return _three_point(base, law, log_delta, upper, curve)
     if base.slack >= 1.0:
         return None
     # a little less is subtracted than was added, so that rounding lowers epsilon
@@ -279,14 +282,15 @@ def _three_point_beside_slack(base: Base, law: Law, log_delta: float, curve: Ran
         return LowerBound(math.inf, "three-point")
     log_left = float(logsubexp(log_delta, log_added) - log1mexp(log_added))
     core, thinned = base.core, law.thin(math.log1p(-base.slack))
-    return _three_point(core, thinned, min(log_left, 0.0), rank_curve(core, thinned))
+    return _three_point(core, thinned, min(log_left, 0.0), upper, rank_curve(core, thinned))
 
 
-def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> LowerBound | None:
-    """Best three-point mechanism near the maximiser of R1's M, checked at every order in both directions.
+def _three_point(base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
+    """Best three-point mechanism, checked at every order in both directions.
 
-    The search uses few orders and an interpolated region; the instance it finds is then certified, giving way a
-    little where a constraint is broken.
+    The search starts at the maximiser of R1's M, and from better ranks too where that leaves a gap to ``upper``. It
+    uses few orders and an interpolated region; the instance it finds is then certified, giving way a little where a
+    constraint is broken.
     """
     order, rank = _supremum_point(base, law, log_delta, curve)
     orders = _search_orders(base, order)
@@ -295,28 +299,21 @@ def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> Lo
     orders, budget = orders[use], budget[use]
     if orders.size == 0:
         return None
-    start_u = float(rank.log_u - rank.log_q)
-    log_b = log_delta + math.log(order / (order - 1.0)) - float(law.log_density(rank))
-    # for small epsilon the best bad outcome is much larger than delta over its gain: scan upwards from there
-    scan = np.stack(np.meshgrid(log_b + np.arange(0.0, 9.0, 0.75), [-9.0, -6.0, -4.0, -2.5, -1.5]), axis=-1).reshape(-1, 2)
-    scan = np.column_stack([np.full(len(scan), start_u), np.minimum(scan[:, 0], -0.7), scan[:, 1]])
-    value = _three_point_values(curve, law, log_delta, orders, budget, scan)
-    best_x, best_value = scan[int(np.argmax(value))], float(np.max(value))
-    widths = np.array([0.3, 0.4, 1.5])
-    offsets = np.stack(np.meshgrid(*([np.array([-1.0, 0.0, 1.0])] * 3), indexing="ij"), axis=-1).reshape(-1, 3)
-    for _ in range(22):
-        trial = best_x + offsets * widths
-        value = _three_point_values(curve, law, log_delta, orders, budget, trial)
+
+    def values(x: Array) -> Array:
+        return _three_point_values(curve, law, log_delta, orders, budget, x)
+
+    logit = float(rank.log_u - rank.log_q)
+    best_x, best = np.zeros(3), -math.inf
+    for better in (np.zeros(1), np.array([-6.0, -4.5, -3.0, -2.25, -1.5, -1.0, -0.5, 0.5])):
+        start = _starts(law, log_delta + math.log(order / (order - 1.0)), logit + better)
+        value = values(start)
         top = int(np.argmax(value))
-        moved = value[top] > best_value and bool(offsets[top].any())
-        if value[top] > best_value:
-            gained, best_value, best_x = float(value[top]) - best_value, float(value[top]), trial[top]
-            if moved and gained < 2e-5 * abs(best_value) and widths[0] < 0.05:
-                break
-        widths = widths * (1.0 if moved else 0.5)
-        if widths[0] < 2e-3:
+        if value[top] > best:
+            best_x, best = _climb(values, start[top], float(value[top]))
+        if best > upper * (1.0 - _CLOSE):
             break
-    if not math.isfinite(best_value):
+    if not math.isfinite(best):
         return None
     constraints = _Constraints(base)
     for give in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1):
@@ -325,6 +322,35 @@ def _three_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> Lo
         if certified is not None:
             return certified
     return None
+
+
+def _starts(law: Law, log_gain: float, logit: Array) -> Array:
+    """Candidates with the top block up to each rank: rows of (logit u0, log b, log of the share v0 leaves)."""
+    log_b = log_gain - law.log_density(Rank.from_logit(logit))
+    # for small epsilon the best bad outcome is much larger than delta over its gain: scan upwards from there
+    grid = np.meshgrid(np.arange(logit.size), np.arange(0.0, 9.0, 0.75), [-9.0, -6.0, -4.0, -2.5, -1.5], indexing="ij")
+    place, rise, share = (part.ravel() for part in grid)
+    place = place.astype(int)
+    return np.column_stack([logit[place], np.minimum(log_b[place] + rise, -0.7), share])
+
+
+def _climb(values: Callable[[Array], Array], x: Array, best: float) -> tuple[Array, float]:
+    """Pattern search: the best of the 27 points around, then around that, with smaller steps where none is better."""
+    widths = np.array([0.3, 0.4, 1.5])
+    offsets = np.stack(np.meshgrid(*([np.array([-1.0, 0.0, 1.0])] * 3), indexing="ij"), axis=-1).reshape(-1, 3)
+    for _ in range(22):
+        trial = x + offsets * widths
+        value = values(trial)
+        top = int(np.argmax(value))
+        moved = value[top] > best
+        if moved:
+            gained, best, x = float(value[top]) - best, float(value[top]), trial[top]
+            if gained < 2e-5 * abs(best) and widths[0] < 0.05:
+                break
+        widths = widths * (1.0 if moved else 0.5)
+        if widths[0] < 2e-3:
+            break
+    return x, best
 
 
 def _search_orders(base: Base, order: float) -> Array:
