@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcalc.base import ZCDP, Base, Gaussian
-from hpcalc.logmath import Array, Rank, log1mexp, log_ndtr, logsubexp, logsumexp
+from hpcalc.logmath import Array, Indices, Rank, log1mexp, log_ndtr, logsubexp, logsumexp
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import concave_hull, smallest_epsilon
 from hpcalc.runs import Law
@@ -160,26 +160,39 @@ def _ordered(
         best = max(best, _solve(law, log_q, log_p, _order_b(log_q, log_p, curve, best), log_delta))
     if best < upper * (1.0 - 1e-3):
         best = max(best, _search_order_a(law, log_q, log_p, log_delta, best))
-    return LowerBound(max(best * (1.0 - _MARGIN), 0.0), name)
+    return LowerBound(_rounded_down(best, log_delta), name)
 
 
-def _whole_search(law: Law, log_q: Array, log_p: Array, order: Array) -> tuple[Array, Array]:
+def _whole_search(law: Law, log_q: Array, log_p: Array, order: Indices) -> tuple[Array, Array]:
     """Block probabilities of the whole search under both inputs, ``(log dA, log dA')``, in rank order."""
     return _blocks(law, log_q[order]), _blocks(law, log_p[order])
 
 
 def _blocks(law: Law, log_mass: Array) -> Array:
-    mass = np.exp(log_mass)
-    below = np.concatenate([[0.0], np.cumsum(mass)])
-    above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]])
-    total = below[-1]
+    below, above = _log_running_sum(log_mass), _log_running_sum(log_mass[::-1])[::-1]
+    total = float(below[-1])
+    # whichever of u, 1-u is small carries the digits
+    rank = Rank(np.minimum(below - total, 0.0), np.minimum(above - total, 0.0))
     with np.errstate(divide="ignore"):
-        rank = Rank(np.minimum(np.log(below / total), 0.0), np.minimum(np.log(above / total), 0.0))
-        # whichever of u, 1-u is small carries the digits
-        left = Rank(rank.log_u[:-1], rank.log_q[:-1])
-        right = Rank(rank.log_u[1:], rank.log_q[1:])
-        out = law.log_block(left, right, log_mass - math.log(total))
+        out = law.log_block(rank.take(slice(None, -1)), rank.take(slice(1, None)), log_mass - total)
     return np.asarray(np.where(np.isneginf(log_mass), -np.inf, out), dtype=float)
+
+
+def _rounded_down(epsilon: float, log_delta: float) -> float:
+    """ε less what rounding may have added: outcomes that matter have log-probabilities down to some log δ - 50."""
+    size = 50.0 - log_delta if log_delta > -math.inf else 800.0
+    return max(epsilon * (1.0 - _MARGIN) - 1e-13 * (size + epsilon), 0.0) if epsilon < math.inf else epsilon
+
+
+def _log_running_sum(log_mass: Array) -> Array:
+    """Logarithms of 0 and the sums of the first 1, 2, ... masses."""
+    if np.min(log_mass[log_mass > -np.inf], initial=0.0) < -700.0:
+        # summed as plain numbers these would be 0, and so would the chance of the outcomes ranked beside them
+        sums = np.logaddexp.accumulate(log_mass)
+    else:
+        with np.errstate(divide="ignore"):
+            sums = np.log(np.cumsum(np.exp(log_mass)))
+    return np.concatenate([[-np.inf], sums])
 
 
 def _log_hockey_stick(log_a: Array, log_b: Array, epsilon: float) -> float:
@@ -191,16 +204,20 @@ def _log_hockey_stick(log_a: Array, log_b: Array, epsilon: float) -> float:
     return float(logsumexp(log_a[gain] + log1mexp(epsilon - loss[gain])))
 
 
-def _solve(law: Law, log_q: Array, log_p: Array, order: Array, log_delta: float) -> float:
+def _solve(law: Law, log_q: Array, log_p: Array, order: Indices, log_delta: float) -> float:
     """ε of one ordered pair at δ (0 if none is positive, inf if δ is never reached)."""
     log_a, log_b = _whole_search(law, log_q, log_p, order)
     if log_delta == -math.inf:
         some = ~np.isneginf(log_a)
         return float(np.max((log_a - log_b)[some]))
+    return _pair_epsilon(log_a, log_b, log_delta)
+
+
+def _pair_epsilon(log_a: Array, log_b: Array, log_delta: float) -> float:
     return smallest_epsilon(lambda e: np.asarray(_log_hockey_stick(log_a, log_b, float(e))), log_delta)
 
 
-def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Array:
+def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Indices:
     """Order (b): outcomes that can profit at their own maximising rank, the others by increasing loss."""
     if not math.isfinite(epsilon):
         return np.arange(log_q.size)
@@ -236,7 +253,7 @@ def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floo
     size = log_q.size
     everything = np.arange(size)
 
-    def order(cut: int) -> Array:
+    def order(cut: int) -> Indices:
         return np.concatenate([everything[:cut], everything[cut:][::-1]])
 
     def score(cut: int, epsilon: float) -> float:
@@ -582,8 +599,6 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> Lowe
         if log_delta == -math.inf:
             value = float(np.max(log_a - log_b))
         else:
-            value = smallest_epsilon(
-                lambda e, a=log_a, b=log_b: np.asarray(_log_hockey_stick(a, b, float(e))), log_delta
-            )
+            value = _pair_epsilon(log_a, log_b, log_delta)
         best = max(best, value)
-    return LowerBound(max(best * (1.0 - _MARGIN), 0.0), name)
+    return LowerBound(_rounded_down(best, log_delta), name)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Array",
+    "Indices",
+    "Mask",
     "Rank",
     "log1mexp",
     "log_expm1",
@@ -31,6 +33,8 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.intp]
 _LOG2 = math.log(2.0)
 _SQRT_HALF = math.sqrt(0.5)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -246,9 +250,9 @@ class Rank(NamedTuple):
         """Plain ``u`` (may underflow)."""
         return np.asarray(np.exp(self.log_u), dtype=float)
 
-    def take(self, index: object) -> Rank:
+    def take(self, index: int | slice | Mask | Indices) -> Rank:
         """Select elements, as ``ndarray.__getitem__`` does."""
-        return Rank(self.log_u[index], self.log_q[index])  # type: ignore[index]
+        return Rank(np.asarray(self.log_u[index]), np.asarray(self.log_q[index]))
 
 
 def _round(value: float, digits: int, rounding: str) -> float:

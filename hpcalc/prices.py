@@ -15,8 +15,8 @@ import numpy as np
 from hpcalc.base import Base
 from hpcalc.instances import region_pair
 from hpcalc.logmath import Array
-from hpcalc.ranks import RankCurve, rank_curve
-from hpcalc.refined import Price, ProfileBound, RunLaw, smallest_epsilon
+from hpcalc.ranks import RankCurve, RunLaw, rank_curve
+from hpcalc.refined import Price, ProfileBound, smallest_epsilon
 
 __all__ = ["priced_bound"]
 

@@ -136,8 +136,8 @@ class RefinedRDP:
     >>> from hpcalc.base import ZCDP
     >>> from hpcalc.runs import TruncatedNegativeBinomial
     >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
-    >>> round(float(RefinedRDP(ZCDP(0.1), law).rdp(np.array([2.0]))[0]), 3)
-    1.335
+    >>> round(float(RefinedRDP(ZCDP(0.1), law).sharpen(2.0).rdp(2.0)), 4)
+    1.3352
     """
 
     base: Base
@@ -399,10 +399,9 @@ class ProfileBound:
             curve = bound._curve
             if not math.isfinite(value) or value == 0.0 or curve.x.size > 6000:
                 break
-            if value > enough * (1.0 - tolerance) and enough < math.inf:
-                # no refinement can bring this bound more than the tolerance below the other one
-                if float(bound.nodes.log_delta(self.base, enough * (1.0 - tolerance))) > log_delta:
-                    break
+            floor = enough * (1.0 - tolerance)
+            if floor < value and float(bound.nodes.log_delta(self.base, floor)) > log_delta:
+                break  # no refinement can bring this bound more than the tolerance below the other one
             step = 1e-3 * value
             here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
             certified = float(bound.log_delta(np.asarray(value)))
@@ -494,7 +493,8 @@ def smallest_epsilon(
             mid = 0.5 * (lo + hi)
         else:
             mid = (lo * g_hi - hi * g_lo) / (g_hi - g_lo)
-            mid = min(max(mid, lo + 1e-3 * (hi - lo)), hi - 1e-3 * (hi - lo)) if hi - lo > 1e-9 * hi else 0.5 * (lo + hi)
+            width = hi - lo
+            mid = min(max(mid, lo + 1e-3 * width), hi - 1e-3 * width) if width > 1e-9 * hi else 0.5 * (lo + hi)
         value = excess(mid)
         if value > 0.0:
             lo, g_lo = mid, value

@@ -251,7 +251,7 @@ def _refined_epsilon(
 
 
 def _pure(question: Question) -> Evaluated | None:
-    base, law, log_delta = question.core
+    base, law, _ = question.core
     if base.pure_epsilon == math.inf or question.core_exhausted:
         return None
     citation = _R3 + (_LEMMA_20 if question.base.slack > 0.0 else "")
@@ -283,4 +283,5 @@ def _conditional(question: Question) -> Evaluated:
         values.append(
             smallest_epsilon(lambda e: conditional_log_profile(base, runs.accept, e), question.log_delta)
         )
-    return Evaluated("refined-conditional", min(values), _R4, conditions=(f"acceptance probability at least {runs.accept:g}",))
+    condition = f"acceptance probability at least {runs.accept:g}"
+    return Evaluated("refined-conditional", min(values), _R4, conditions=(condition,))

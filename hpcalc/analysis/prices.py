@@ -26,8 +26,9 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
     """
     best = min((bound.epsilon for bound in found), default=math.inf)
     plain = next((bound for bound in found if bound.method == "refined-profile"), None)
-    applies = question.base.exact_profile and plain is not None and math.isfinite(question.log_delta)
-    if not applies or not best > floor.epsilon * _WIDE_GAP:
+    if plain is None or not question.base.exact_profile or not math.isfinite(question.log_delta):
+        return found
+    if not best > floor.epsilon * _WIDE_GAP:
         return found
     from hpcalc.prices import priced_bound
 

@@ -160,16 +160,16 @@ class BoundResult:
             if include("refined-pure") and base.pure_epsilon < math.inf:
                 out = np.where(epsilons >= refined_pure(base.pure_epsilon, runs), -np.inf, out)
             if include("refined-rdp") and base.slack == 0.0:
-                curve = RefinedRDP(base, runs, self.question.curve)
+                renyi = RefinedRDP(base, runs, self.question.curve)
                 grid = _ladder(np.empty(0)) if base.orders is None else base.orders[np.isfinite(base.orders)]
-                value = curve.rdp(grid)
+                value = renyi.rdp(grid)
                 use = np.isfinite(value)
                 if use.any():
                     h = grid[use] - 1.0
                     lines = h * (value[use] - epsilons[:, None]) - np.log(grid[use]) - h * np.log1p(1.0 / h)
                     out = np.minimum(out, np.min(lines, axis=1))
         for curve in paper.curves(base, runs, orders=self.question.orders):
-            if include(curve.method) and not self.method == "best":
+            if include(curve.method) and self.method != "best":
                 each = [delta_from_rdp(curve, float(eps), "cks").value for eps in epsilons]
                 out = np.minimum(out, np.array(each))
         return np.asarray(np.minimum(out, 0.0), dtype=float)
@@ -227,7 +227,7 @@ class BoundResult:
             }
         single = self.single_run
         out["single_run_conversion"] = single.rule if single is not None else None
-        if self.lower is not None and 0.0 < self.lower.epsilon:
+        if self.lower is not None and self.lower.epsilon > 0.0:
             out["relative_gap"] = best.epsilon / self.lower.epsilon - 1.0
         return out
 
@@ -260,7 +260,7 @@ def repetitions(runs: RunCount) -> dict[str, Any]:
 
 def _ladder(asked: Array) -> Array:
     top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
-    return 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))
+    return np.asarray(1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25)), dtype=float)
 
 
 def bound(
