@@ -41,8 +41,10 @@ from hpcalc.logmath import (
     ndtri_exp,
     softplus,
 )
+from hpcalc.region import region_from_profile, region_from_rdp, search_orders
 
 __all__ = [
+    "ZCDP",
     "ApproxDP",
     "Base",
     "Composition",
@@ -51,9 +53,8 @@ __all__ = [
     "ProfileCurve",
     "PureDP",
     "RDPCurve",
-    "ZCDP",
-    "compose",
     "cks_log_delta",
+    "compose",
     "region_from_profile",
     "region_from_rdp",
     "repeat",
@@ -207,299 +208,6 @@ def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
     return np.asarray(h * (rdp - t) - np.log(orders) - h * np.log1p(1.0 / h), dtype=float)
 
 
-def _search_orders() -> Array:
-    # 1.06 apart in order-1: the region is refined between them, a profile's delta is off by < 1e-3 of its value.
-    return 1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06))
-
-
-def _log_moment(order: Array, side: Array, log_v: Array, log_qv: Array, point: Rank) -> tuple[Array, Array]:
-    """``log E[(dP/dR)^(order-1)]`` of two-outcome laws P, R, and the first outcome's share of it.
-
-    ``side`` +1: P = Bern(v), R = Bern(u); -1: the other way round.
-    """
-    h = order - 1.0
-    a = np.where(side > 0, order, -h)  # power of v
-    first = a * log_v + (1.0 - a) * point.log_u
-    second = a * log_qv + (1.0 - a) * point.log_q
-    with np.errstate(over="ignore", invalid="ignore"):
-        plain = np.logaddexp(first, second)
-        share = np.exp(first - plain)
-        small = np.abs(plain) < 0.05
-        if small.any():  # close to 0 the two outcomes are kept apart from 1 to spare cancellation
-            power, forward, v, qv, u, q = (
-                np.broadcast_to(part, plain.shape)[small] for part in (side * h, side > 0, log_v, log_qv, *point)
-            )
-            gain = _times_expm1(np.where(forward, v, u), power * (v - u))
-            loss = _times_expm1(np.where(forward, qv, q), power * (qv - q))
-            plain[small] = np.log1p(gain + loss)
-    return plain, share
-
-
-def _times_expm1(log_p: Array, x: Array) -> Array:
-    """``p (e^x - 1)``; for large x the factors may leave the range of a double where the product does not."""
-    return np.asarray(np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0))))
-
-
-def _fixed_point(order: Array, budget: Array, side: Array, point: Rank, rounds: int) -> tuple[Array, Array]:
-    """Upper bounds on v from one order, by iterating downwards from a bound that drops one outcome.
-
-    ``budget`` is ``(order-1) rdp``. From ``v^a u^(1-a) <= e^budget - (1-v)^a (1-u)^(1-a)`` or the mirrored inequality:
-    an upper bound for v put on the right gives a smaller upper bound, so every iterate is valid.
-    """
-    h = order - 1.0
-    log_u, log_q = point
-    forward = side > 0
-    log_v = np.where(forward, np.minimum((budget + h * log_u) / order, 0.0), 0.0)
-    log_qv = np.where(forward, -np.inf, np.minimum((order * log_q - budget) / h, 0.0))
-    for _ in range(rounds):
-        log_qv = np.where(forward, log1mexp(log_v), log_qv)
-        log_v = np.where(forward, log_v, log1mexp(log_qv))
-        other = np.where(forward, order * log_qv - h * log_q, order * log_u - h * log_v)
-        rest = logsubexp(np.maximum(budget, other), other)
-        log_v = np.where(forward, np.minimum(log_v, (rest + h * log_u) / order), log_v)
-        log_qv = np.where(forward, log_qv, np.maximum(log_qv, (order * log_q - rest) / h))
-    return np.where(forward, log_v, log1mexp(log_qv)), np.where(forward, log1mexp(log_v), log_qv)
-
-
-def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: Array | None = None) -> Array:
-    """Logit of the largest v that one order allows in one direction, from above (exact to a few ulp).
-
-    Newton from ``start`` first where it is given; whatever that does not certify is bisected.
-    """
-    lo = point.log_u - point.log_q
-    top_v, top_q = _fixed_point(order, budget, side, point, 1 if start is None else 0)
-    with np.errstate(invalid="ignore"):
-        known = top_v - top_q
-        hi = np.maximum(np.nan_to_num(known, nan=800.0, posinf=800.0 + np.maximum(lo, 0.0)), lo)
-        # the search ends where the order is known to break, or else far out: if it holds even there it limits nothing
-        unlimited = ~np.isfinite(known) & ~(_log_moment(order, side, -softplus(-hi), -softplus(hi), point)[0] >= budget)
-    if start is None:
-        return np.where(unlimited, np.inf, _bisect_order(order, budget, side, point, lo, hi))
-    z = np.clip(start, lo, hi)
-    power = np.where(side > 0, order, 1.0 - order)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        for _ in range(10):
-            log_v, log_qv = -softplus(-z), -softplus(z)
-            moment, share = _log_moment(order, side, log_v, log_qv, point)
-            value = moment - budget
-            slope = power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v))
-            z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
-            close = np.abs(value) < 1e-9
-            if close.all():
-                break
-        z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
-        above = _log_moment(order, side, -softplus(-z), -softplus(z), point)[0] >= budget
-    open_ = np.flatnonzero(~((above & close) | (z >= hi)))
-    if open_.size:
-        part = Rank(point.log_u[open_], point.log_q[open_])
-        z[open_] = _bisect_order(order[open_], budget[open_], side[open_], part, lo[open_], hi[open_])
-    return np.where(unlimited, np.inf, z)
-
-
-def _bisect_order(order: Array, budget: Array, side: Array, point: Rank, lo: Array, hi: Array) -> Array:
-    for _ in range(54):
-        mid = 0.5 * (lo + hi)
-        over = ~(_log_moment(order, side, -softplus(-mid), -softplus(mid), point)[0] < budget)
-        hi = np.where(over, mid, hi)
-        lo = np.where(over, lo, mid)
-    return hi
-
-
-def region_from_rdp(base: Base, rank: Rank, orders: Array | None) -> Rank:
-    """Region allowed by a Rényi curve: every order is a constraint on two-outcome events (data processing).
-
-    Parameters
-    ----------
-    base : Base
-        Its ``rdp`` is the curve.
-    rank : Rank
-        Probabilities ``u``, any shape.
-    orders : ndarray or None
-        Orders to use; None searches all orders for the one that allows the least ``v``, for each ``u``.
-
-    Returns
-    -------
-    Rank
-        Upper bounds on ``v``; any choice of orders gives a valid one.
-
-    Notes
-    -----
-    ``D(Bern(v) || Bern(u)) <= rdp`` and ``D(Bern(u) || Bern(v)) <= rdp`` at every order, because a test is
-    post-processing. The second is the first mirrored (u to 1-v, v to 1-u): it binds on the other half of the curve.
-    """
-    shape = rank.log_u.shape
-    log_u, log_q = (np.ravel(part).astype(float) for part in rank)
-    inside = np.isfinite(log_u) & np.isfinite(log_q)
-    out_v, out_q = log_u.copy(), log_q.copy()
-    if inside.any():
-        point = Rank(log_u[inside], log_q[inside])
-        z = _continuous_region(base, point) if orders is None else _discrete_region(base, point, orders)
-        out_v[inside] = np.maximum(-softplus(-z), point.log_u)
-        out_q[inside] = np.minimum(-softplus(z), point.log_q)
-    return Rank(out_v.reshape(shape), out_q.reshape(shape))
-
-
-def _discrete_region(base: Base, point: Rank, orders: Array) -> Array:
-    finite = orders[np.isfinite(orders)]
-    budget = (finite - 1.0) * base.rdp(finite)
-    finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
-    best = np.full(point.log_u.shape, np.inf)
-    wide = Rank(point.log_u[:, None], point.log_q[:, None])
-    for sign in (1.0, -1.0):
-        side = np.array(sign)
-        guess_v, guess_q = _fixed_point(finite, budget, side, wide, 6)
-        column = np.argmin(np.where(guess_v < -0.7, guess_v, -1.4 - guess_q), axis=1)
-        best = np.minimum(best, _solve_order(finite[column], budget[column], np.full(column.shape, sign), point))
-    # then the order that the v found breaks most, until none is broken
-    for _ in range(12):
-        broken = np.zeros(best.shape, dtype=bool)
-        for sign in (1.0, -1.0):
-            log_v, log_qv = -softplus(-best)[:, None], -softplus(best)[:, None]
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                excess = _log_moment(finite, np.array(sign), log_v, log_qv, wide)[0] / budget - 1.0
-            column = np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)
-            worse = np.flatnonzero(excess[np.arange(column.size), column] > 1e-9)
-            if worse.size:
-                part, column = Rank(point.log_u[worse], point.log_q[worse]), column[worse]
-                found = _solve_order(finite[column], budget[column], np.full(column.shape, sign), part)
-                broken[worse] |= found < best[worse]
-                best[worse] = np.minimum(best[worse], found)
-        if not broken.any():
-            break
-    return best
-
-
-def _continuous_region(base: Base, point: Rank) -> Array:
-    """Logit of the least v over all orders, each found by Newton's method on the order.
-
-    The best order changes slowly with logit u, so it is searched on a grid at up to 60 of the points, interpolated,
-    and improved: at the least v the moment is stationary in the order. Any order is valid, only tightness depends on
-    the search.
-    """
-    logit = point.log_u - point.log_q
-    few = np.unique(np.linspace(0, logit.size - 1, 60).astype(int))
-    place = np.sort(logit)[few] if logit.size > few.size else logit
-    sample = Rank.from_logit(place)
-    grid = _search_orders()[::8]
-    budget = (grid - 1.0) * base.rdp(grid)
-    usable = np.isfinite(budget) & (budget < 1e15)
-    grid, budget = grid[usable], budget[usable]
-    wide = Rank(sample.log_u[:, None], sample.log_q[:, None])
-    guesses = []
-    for sign in (1.0, -1.0):
-        log_v, log_qv = _fixed_point(grid, budget, np.array(sign), wide, 4)
-        score = np.where(log_v < -0.7, log_v, -1.4 - np.maximum(log_qv, -1e300))
-        index = np.argmin(score, axis=1)
-        rows = np.arange(index.size)
-        guesses.append((np.log(grid[index] - 1.0), np.nan_to_num((log_v - log_qv)[rows, index], nan=np.inf, posinf=np.inf)))
-    solved = []
-    least = np.minimum(guesses[0][1], guesses[1][1])
-    for sign, (x, z) in ((1.0, guesses[0]), (-1.0, guesses[1])):
-        # the guesses are a little above the truth: only a direction far above the other one is left out
-        use = z <= least + 1.0
-        solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
-        if use.any():
-            part = Rank(sample.log_u[use], sample.log_q[use])
-            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
-        solved.append((solved_x, solved_z))
-    (x1, forward), (x2, backward) = solved
-    if logit.size <= few.size:
-        return np.minimum(forward, backward)
-    # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
-    signed = np.where(forward <= backward, np.exp(x1), -np.exp(x2))
-    h = np.interp(logit, place, signed)
-    same = np.interp(logit, place, np.sign(signed))
-    seed = np.where(np.abs(same) == 1.0, np.interp(logit, place, np.log(np.abs(signed))), np.log(np.maximum(np.abs(h), 1e-5)))
-    start = np.interp(logit, place, np.minimum(forward, backward))
-    best = np.full(logit.shape, np.inf)
-    best_x, side = seed.copy(), np.ones(logit.shape)
-    for sign in (1.0, -1.0):
-        use = np.flatnonzero(same * sign > -1.0)  # between samples that differ, try both directions
-        if use.size:
-            part = Rank(point.log_u[use], point.log_q[use])
-            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10)
-            better = found_z < best[use]
-            best[use[better]], best_x[use[better]], side[use[better]] = found_z[better], found_x[better], sign
-    return _borrow_orders(base, point, best_x, side, best, np.argsort(logit, kind="stable"))
-
-
-def _borrow_orders(base: Base, point: Rank, x: Array, side: Array, z: Array, sequence: Array) -> Array:
-    """Apply each point's order to its neighbours too: where a search stopped short, they repair it."""
-    for shift in (1, -1, 2, -2):
-        donor = sequence[np.clip(np.arange(sequence.size) + shift, 0, sequence.size - 1)]
-        order = 1.0 + np.exp(x[donor])
-        spend, where = (order - 1.0) * base.rdp(order), Rank(point.log_u[sequence], point.log_q[sequence])
-        at = z[sequence]
-        value, _ = _log_moment(order, side[donor], -softplus(-at), -softplus(at), where)
-        broken = np.flatnonzero(value > spend * (1.0 + 1e-9) + 1e-12)
-        if broken.size:
-            index, give = sequence[broken], donor[broken]
-            part = Rank(point.log_u[index], point.log_q[index])
-            for sign in (1.0, -1.0):
-                mine = side[give] == sign
-                if mine.any():
-                    some = Rank(part.log_u[mine], part.log_q[mine])
-                    new_x, new_z = _newton_orders(base, x[give[mine]], sign, some, z[give[mine]], 10)
-                    z[index[mine]], x[index[mine]], side[index[mine]] = np.minimum(new_z, z[index[mine]]), new_x, sign
-    return z
-
-
-def _newton_orders(base: Base, x: Array, sign: float, point: Rank, z: Array, rounds: int) -> tuple[Array, Array]:
-    """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met."""
-    best, best_x = np.full(x.shape, np.inf), x.copy()
-    x, z = x.copy(), z.copy()
-    active = np.arange(x.size)
-    for count in range(rounds + 1):
-        part = Rank(point.log_u[active], point.log_q[active])
-        here = x[active]
-        side = np.full(here.shape, sign)
-        stencil = 1.0 + np.exp(np.stack([here - _STEP, here, here + _STEP]))
-        spend = (stencil - 1.0) * base.rdp(stencil)
-        solved = _solve_order(stencil[1], spend[1], side, part, z[active])
-        z[active] = solved
-        better = solved < best[active]
-        best[active[better]], best_x[active[better]] = solved[better], here[better]
-        if count == rounds:
-            break
-        with np.errstate(invalid="ignore"):
-            move = _newton_move(stencil[1], spend, side, part, solved)
-        # a step this small changes v by its square; an order that limits nothing has no step
-        keep = (np.abs(move) > 1e-6) & np.isfinite(solved)
-        x[active] = here + move
-        active = active[keep]
-        if active.size == 0:
-            break
-    return best_x, best
-
-
-_STEP = 1e-3
-
-
-def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array) -> Array:
-    """Newton step in log(order-1) towards the least z.
-
-    ``G(x, z) = moment - budget = 0`` defines z(x): implicit differentiation, with the derivatives of the budget
-    ``(order-1) rdp`` by differences.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_v, log_qv = -softplus(-z), -softplus(z)
-        _, share = _log_moment(order, side, log_v, log_qv, point)
-        v, qv, both = np.exp(log_v), np.exp(log_qv), share * (1.0 - share)
-        gain, loss = side * (log_v - point.log_u), side * (log_qv - point.log_q)
-        h = order - 1.0
-        power = np.where(side > 0, order, -h)
-        tilt = share * qv - (1.0 - share) * v
-        g_h = share * gain + (1.0 - share) * loss
-        g_x = h * g_h - (spend[2] - spend[0]) / (2.0 * _STEP)
-        g_xx = h * h * both * (gain - loss) ** 2 + h * g_h - (spend[2] - 2.0 * spend[1] + spend[0]) / _STEP**2
-        g_z, g_zz = power * tilt, power * (power * both - v * qv)
-        g_xz = h * (side * tilt + both * power * (gain - loss))
-        slope = -g_x / g_z
-        bend = -(g_xx + 2.0 * g_xz * slope + g_zz * slope * slope) / g_z
-        move = np.where(bend > 0.0, -slope / bend, -np.sign(slope) * 0.7)
-    return np.asarray(np.clip(np.nan_to_num(move), -0.7, 0.7), dtype=float)
-
-
 class _CurveBase(Base):
     """Shared by guarantees of which only the Rényi curve is known: profile and region follow from it."""
 
@@ -507,12 +215,12 @@ class _CurveBase(Base):
     region_tolerance = 1e-7
 
     def _log_profile(self, t: Array) -> Array:
-        grid = _search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
+        grid = search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
         curve = self.rdp(grid)
         keep = np.isfinite(curve)
         flat = t.ravel()[:, None]
         if keep.any():
-            lines = cks_log_delta(grid[keep], curve[keep], 0.0)
+            lines = cks_log_delta(grid[keep], curve[keep], np.zeros(1))
             out = np.min(lines - (grid[keep] - 1.0) * np.minimum(flat, 1e300), axis=1).reshape(t.shape)
         else:
             out = np.zeros(t.shape)
@@ -529,27 +237,6 @@ class _CurveBase(Base):
 
 def _smaller(a: Rank, b: Rank) -> Rank:
     return Rank(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
-
-
-def region_from_profile(t: Array, log_delta: Array, rank: Rank) -> Rank:
-    """Region allowed by points of a privacy profile.
-
-    ``v <= e^t u + delta(t)`` and ``1 - v >= e^-t (1 - u - delta(t))`` at every point, so the minimum over any grid of
-    ``t >= 0`` is valid.
-
-    Parameters
-    ----------
-    t, log_delta : ndarray, shape (m,)
-        Points of the profile, ``t >= 0``.
-    rank : Rank
-        Probabilities ``u``, shape (n,).
-    """
-    log_u, log_q = np.ravel(rank.log_u)[:, None], np.ravel(rank.log_q)[:, None]
-    log_v = np.min(logaddexp(t + log_u, log_delta), axis=1)
-    log_qv = np.max(logsubexp(np.maximum(log_q, log_delta), log_delta) - t, axis=1)
-    log_v = np.clip(np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), np.ravel(rank.log_u), 0.0)
-    log_qv = np.minimum(np.maximum(log_qv, log1mexp(log_v)), np.ravel(rank.log_q))
-    return Rank(log_v.reshape(rank.log_u.shape), log_qv.reshape(rank.log_u.shape))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -836,9 +523,7 @@ class Laplace(Base):
         middle = ~first & (rank.log_u <= -log2)
         log_v = np.minimum(rank.log_u + c, 0.0)
         log_qv = np.where(middle, -c - 2.0 * log2 - rank.log_u, rank.log_q - c)
-        return Rank(
-            np.where(first, log_v, log1mexp(np.minimum(log_qv, 0.0))), np.where(first, log1mexp(log_v), log_qv)
-        )
+        return Rank(np.where(first, log_v, log1mexp(np.minimum(log_qv, 0.0))), np.where(first, log1mexp(log_v), log_qv))
 
 
 def _exp_minus_line(x: Array) -> Array:
@@ -984,7 +669,7 @@ class RDPCurve(_CurveBase):
     @property
     def orders(self) -> Array | None:  # type: ignore[override]
         given = self._finite_points[0]
-        return given if self.pure_epsilon == _INF else np.union1d(given, _search_orders())
+        return given if self.pure_epsilon == _INF else np.union1d(given, search_orders())
 
     @property
     def pure_epsilon(self) -> float:
@@ -1086,6 +771,7 @@ class ProfileCurve(Base):
         out = region_from_profile(*self._arrays, rank)
         pure = self.pure_epsilon
         return _smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
+
 
 @dataclass(frozen=True)
 class _Sum(_CurveBase):

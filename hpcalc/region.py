@@ -1,0 +1,378 @@
+"""The region V(u): how likely a neighbouring input may make an event of probability u.
+
+A test is post-processing, so a guarantee of one run limits the pair (u, v) of probabilities of any event under two
+neighbouring inputs. From a Rényi curve every order is a constraint on two-outcome laws; from a privacy profile every
+point is a line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcalc.logmath import Array, Rank, log1mexp, logaddexp, logsubexp, softplus
+
+__all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders"]
+
+
+class RenyiCurve(Protocol):
+    """Anything hashable with a Rényi curve."""
+
+    def rdp(self, orders: Array) -> Array: ...
+
+    def __hash__(self) -> int: ...
+
+
+def search_orders() -> Array:
+    """Orders on which searches over all orders start."""
+    # 1.06 apart in order-1: the region is refined between them, a profile's delta is off by < 1e-3 of its value.
+    return np.asarray(1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06)), dtype=float)
+
+
+def _log_moment(order: Array, side: Array, log_v: Array, log_qv: Array, point: Rank) -> tuple[Array, Array]:
+    """``log E[(dP/dR)^(order-1)]`` of two-outcome laws P, R, and the first outcome's share of it.
+
+    ``side`` +1: P = Bern(v), R = Bern(u); -1: the other way round.
+    """
+    h = order - 1.0
+    a = np.where(side > 0, order, -h)  # power of v
+    first = a * log_v + (1.0 - a) * point.log_u
+    second = a * log_qv + (1.0 - a) * point.log_q
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.logaddexp(first, second)
+        share = np.exp(first - plain)
+        small = np.abs(plain) < 0.05
+        if small.any():  # close to 0 the two outcomes are kept apart from 1 to spare cancellation
+            parts: list[Any] = [side * h, side > 0, log_v, log_qv, *point]
+            power, forward, v, qv, u, q = (
+                (part if part.shape == plain.shape else np.broadcast_to(part, plain.shape))[small] for part in parts
+            )
+            gain = _times_expm1(np.where(forward, v, u), power * (v - u))
+            loss = _times_expm1(np.where(forward, qv, q), power * (qv - q))
+            plain[small] = np.log1p(gain + loss)
+    return plain, share
+
+
+def _times_expm1(log_p: Any, x: Any) -> Array:
+    """``p (e^x - 1)``; for large x the factors may leave the range of a double where the product does not."""
+    return np.asarray(
+        np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0)))
+    )
+
+
+def _fixed_point(order: Array, budget: Array, side: Array, point: Rank, rounds: int) -> tuple[Array, Array]:
+    """Upper bounds on v from one order, by iterating downwards from a bound that drops one outcome.
+
+    ``budget`` is ``(order-1) rdp``. From ``v^a u^(1-a) <= e^budget - (1-v)^a (1-u)^(1-a)`` or the mirrored inequality:
+    an upper bound for v put on the right gives a smaller upper bound, so every iterate is valid.
+    """
+    h = order - 1.0
+    log_u, log_q = point
+    forward = side > 0
+    log_v = np.where(forward, np.minimum((budget + h * log_u) / order, 0.0), 0.0)
+    log_qv = np.where(forward, -np.inf, np.minimum((order * log_q - budget) / h, 0.0))
+    for _ in range(rounds):
+        log_qv = np.where(forward, log1mexp(log_v), log_qv)
+        log_v = np.where(forward, log_v, log1mexp(log_qv))
+        other = np.where(forward, order * log_qv - h * log_q, order * log_u - h * log_v)
+        rest = logsubexp(np.maximum(budget, other), other)
+        log_v = np.where(forward, np.minimum(log_v, (rest + h * log_u) / order), log_v)
+        log_qv = np.where(forward, log_qv, np.maximum(log_qv, (order * log_q - rest) / h))
+    return np.where(forward, log_v, log1mexp(log_qv)), np.where(forward, log1mexp(log_v), log_qv)
+
+
+def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: Array | None = None) -> Array:
+    """Logit of the largest v that one order allows in one direction, from above (exact to a few ulp).
+
+    Newton from ``start`` first where it is given; whatever that does not certify is bisected.
+    """
+    lo = point.log_u - point.log_q
+    top_v, top_q = _fixed_point(order, budget, side, point, 1 if start is None else 0)
+    with np.errstate(invalid="ignore"):
+        known = top_v - top_q
+        far = 800.0 + np.maximum(lo, 0.0)
+        hi = np.maximum(np.where(np.isnan(known), 800.0, np.where(np.isposinf(known), far, known)), lo)
+        # the search ends where the order is known to break, or else far out: if it holds even there it limits nothing
+        unlimited = ~np.isfinite(known) & ~(_log_moment(order, side, -softplus(-hi), -softplus(hi), point)[0] >= budget)
+    if start is None:
+        return np.where(unlimited, np.inf, _bisect_order(order, budget, side, point, lo, hi))
+    z = np.clip(start, lo, hi)
+    power = np.where(side > 0, order, 1.0 - order)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for _ in range(10):
+            log_v, log_qv = -softplus(-z), -softplus(z)
+            moment, share = _log_moment(order, side, log_v, log_qv, point)
+            value = moment - budget
+            slope = power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v))
+            z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
+            close = np.abs(value) < 1e-9
+            if close.all():
+                break
+        z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
+        above = _log_moment(order, side, -softplus(-z), -softplus(z), point)[0] >= budget
+    open_ = np.flatnonzero(~((above & close) | (z >= hi)))
+    if open_.size:
+        part = Rank(point.log_u[open_], point.log_q[open_])
+        z[open_] = _bisect_order(order[open_], budget[open_], side[open_], part, lo[open_], hi[open_])
+    return np.where(unlimited, np.inf, z)
+
+
+def _bisect_order(order: Array, budget: Array, side: Array, point: Rank, lo: Array, hi: Array) -> Array:
+    for _ in range(54):
+        mid = 0.5 * (lo + hi)
+        over = ~(_log_moment(order, side, -softplus(-mid), -softplus(mid), point)[0] < budget)
+        hi = np.where(over, mid, hi)
+        lo = np.where(over, lo, mid)
+    return hi
+
+
+def region_from_rdp(base: RenyiCurve, rank: Rank, orders: Array | None) -> Rank:
+    """Region allowed by a Rényi curve: every order is a constraint on two-outcome events (data processing).
+
+    Parameters
+    ----------
+    base : Base
+        Its ``rdp`` is the curve.
+    rank : Rank
+        Probabilities ``u``, any shape.
+    orders : ndarray or None
+        Orders to use; None searches all orders for the one that allows the least ``v``, for each ``u``.
+
+    Returns
+    -------
+    Rank
+        Upper bounds on ``v``; any choice of orders gives a valid one.
+
+    Notes
+    -----
+    ``D(Bern(v) || Bern(u)) <= rdp`` and ``D(Bern(u) || Bern(v)) <= rdp`` at every order, because a test is
+    post-processing. The second is the first mirrored (u to 1-v, v to 1-u): it binds on the other half of the curve.
+    """
+    shape = rank.log_u.shape
+    log_u, log_q = (np.ravel(part).astype(float) for part in rank)
+    inside = np.isfinite(log_u) & np.isfinite(log_q)
+    out_v, out_q = log_u.copy(), log_q.copy()
+    if inside.any():
+        point = Rank(log_u[inside], log_q[inside])
+        z = _continuous_region(base, point) if orders is None else _discrete_region(base, point, orders)
+        out_v[inside] = np.maximum(-softplus(-z), point.log_u)
+        out_q[inside] = np.minimum(-softplus(z), point.log_q)
+    return Rank(out_v.reshape(shape), out_q.reshape(shape))
+
+
+def _discrete_region(base: RenyiCurve, point: Rank, orders: Array) -> Array:
+    finite = orders[np.isfinite(orders)]
+    budget = (finite - 1.0) * base.rdp(finite)
+    finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
+    best = np.full(point.log_u.shape, np.inf)
+    if finite.size == 0:
+        return best
+    wide = Rank(point.log_u[:, None], point.log_q[:, None])
+    for sign in (1.0, -1.0):
+        side = np.array(sign)
+        guess_v, guess_q = _fixed_point(finite, budget, side, wide, 6)
+        column = np.argmin(np.where(guess_v < -0.7, guess_v, -1.4 - guess_q), axis=1)
+        best = np.minimum(best, _solve_order(finite[column], budget[column], np.full(column.shape, sign), point))
+    # then the order that the v found breaks most, until none is broken
+    for _ in range(12):
+        broken = np.zeros(best.shape, dtype=bool)
+        for sign in (1.0, -1.0):
+            log_v, log_qv = -softplus(-best)[:, None], -softplus(best)[:, None]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                excess = _log_moment(finite, np.array(sign), log_v, log_qv, wide)[0] / budget - 1.0
+            column = np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)
+            worse = np.flatnonzero(excess[np.arange(column.size), column] > 1e-9)
+            if worse.size:
+                part, column = Rank(point.log_u[worse], point.log_q[worse]), column[worse]
+                found = _solve_order(finite[column], budget[column], np.full(column.shape, sign), part)
+                broken[worse] |= found < best[worse]
+                best[worse] = np.minimum(best[worse], found)
+        if not broken.any():
+            break
+    return best
+
+
+def _continuous_region(base: RenyiCurve, point: Rank) -> Array:
+    """Logit of the least v over all orders, each found by Newton's method on the order.
+
+    The best order changes slowly with logit u: it is taken from points solved before, or from a sample of these, and
+    improved; at the least v the moment is stationary in the order. Any order is valid, only tightness depends on the
+    search.
+    """
+    logit = point.log_u - point.log_q
+    seeds = _seeds(base)
+    if logit.min() < seeds.place[0] or logit.max() > seeds.place[-1]:
+        seeds = _solve_afresh(base, np.sort(logit)[np.unique(np.linspace(0, logit.size - 1, 60).astype(int))])
+        if seeds.place.size < 2:
+            return seeds.z
+    x, side, z = _from_seeds(base, point, logit, seeds)
+    return _borrow_orders(base, point, x, side, z, np.argsort(logit, kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seeds:
+    """Solved points by increasing logit u: log(order-1), direction and logit v."""
+
+    place: Array
+    x: Array
+    side: Array
+    z: Array
+
+
+@lru_cache(maxsize=16)
+def _seeds(base: RenyiCurve) -> _Seeds:
+    """Points solved once for each base: always the same ones, so that answers do not depend on earlier questions."""
+    rank = Rank.from_normal(np.linspace(-20.0, 12.0, 65))
+    return _solve_afresh(base, rank.log_u - rank.log_q)
+
+
+def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
+    """Solve points, given by increasing logit u, from nothing: a grid of orders, then Newton."""
+    sample = Rank.from_logit(place)
+    grid = search_orders()[::8]
+    budget = (grid - 1.0) * base.rdp(grid)
+    usable = np.isfinite(budget) & (budget < 1e15)
+    grid, budget = grid[usable], budget[usable]
+    wide = Rank(sample.log_u[:, None], sample.log_q[:, None])
+    guesses = []
+    for sign in (1.0, -1.0):
+        log_v, log_qv = _fixed_point(grid, budget, np.array(sign), wide, 4)
+        score = np.where(log_v < -0.7, log_v, -1.4 - np.maximum(log_qv, -1e300))
+        index = np.argmin(score, axis=1)
+        guess = (log_v - log_qv)[np.arange(index.size), index]
+        guesses.append((np.log(grid[index] - 1.0), np.nan_to_num(guess, nan=np.inf, posinf=np.inf)))
+    solved = []
+    least = np.minimum(guesses[0][1], guesses[1][1])
+    for sign, (x, z) in ((1.0, guesses[0]), (-1.0, guesses[1])):
+        # the guesses are a little above the truth: only a direction far above the other one is left out
+        use = z <= least + 1.0
+        solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
+        if use.any():
+            part = Rank(sample.log_u[use], sample.log_q[use])
+            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
+        solved.append((solved_x, solved_z))
+    (x1, forward), (x2, backward) = solved
+    ahead = forward <= backward
+    return _Seeds(place, np.where(ahead, x1, x2), np.where(ahead, 1.0, -1.0), np.minimum(forward, backward))
+
+
+def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> tuple[Array, Array, Array]:
+    """Solve points that lie between solved ones."""
+    # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
+    signed = seeds.side * np.exp(seeds.x)
+    h = np.abs(np.interp(logit, seeds.place, signed))
+    same = np.interp(logit, seeds.place, seeds.side)
+    seed = np.where(np.abs(same) == 1.0, np.interp(logit, seeds.place, seeds.x), np.log(np.maximum(h, 1e-5)))
+    start = np.interp(logit, seeds.place, np.minimum(seeds.z, 800.0))
+    best, best_x, side = np.full(logit.shape, np.inf), seed.copy(), np.ones(logit.shape)
+    for sign in (1.0, -1.0):
+        use = np.flatnonzero(same * sign > -1.0)  # between points that differ, try both directions
+        if use.size:
+            part = Rank(point.log_u[use], point.log_q[use])
+            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10)
+            better = found_z < best[use]
+            best[use[better]], best_x[use[better]], side[use[better]] = found_z[better], found_x[better], sign
+    return best_x, side, best
+
+
+def _borrow_orders(base: RenyiCurve, point: Rank, x: Array, side: Array, z: Array, sequence: NDArray[np.intp]) -> Array:
+    """Apply each point's order to its neighbours too: where a search stopped short, they repair it."""
+    for shift in (1, -1, 2, -2):
+        donor = sequence[np.clip(np.arange(sequence.size) + shift, 0, sequence.size - 1)]
+        order = 1.0 + np.exp(x[donor])
+        spend, where = (order - 1.0) * base.rdp(order), Rank(point.log_u[sequence], point.log_q[sequence])
+        at = z[sequence]
+        value, _ = _log_moment(order, side[donor], -softplus(-at), -softplus(at), where)
+        broken = np.flatnonzero(value > spend * (1.0 + 3e-8) + 1e-12)
+        if broken.size:
+            index, give = sequence[broken], donor[broken]
+            part = Rank(point.log_u[index], point.log_q[index])
+            for sign in (1.0, -1.0):
+                mine = side[give] == sign
+                if mine.any():
+                    some = Rank(part.log_u[mine], part.log_q[mine])
+                    new_x, new_z = _newton_orders(base, x[give[mine]], sign, some, z[give[mine]], 10)
+                    z[index[mine]], x[index[mine]], side[index[mine]] = np.minimum(new_z, z[index[mine]]), new_x, sign
+    return z
+
+
+def _newton_orders(base: RenyiCurve, x: Array, sign: float, point: Rank, z: Array, rounds: int) -> tuple[Array, Array]:
+    """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met."""
+    best, best_x = np.full(x.shape, np.inf), x.copy()
+    x, z = x.copy(), z.copy()
+    active = np.arange(x.size)
+    for count in range(rounds + 1):
+        part = Rank(point.log_u[active], point.log_q[active])
+        here = x[active]
+        side = np.full(here.shape, sign)
+        stencil = 1.0 + np.exp(np.stack([here - _STEP, here, here + _STEP]))
+        spend = (stencil - 1.0) * base.rdp(stencil)
+        solved = _solve_order(stencil[1], spend[1], side, part, z[active])
+        z[active] = solved
+        better = solved < best[active]
+        best[active[better]], best_x[active[better]] = solved[better], here[better]
+        if count == rounds:
+            break
+        with np.errstate(invalid="ignore"):
+            move = _newton_move(stencil[1], spend, side, part, solved)
+        # a step this small changes v by its square; an order that limits nothing has no step
+        keep = (np.abs(move) > 1e-6) & np.isfinite(solved)
+        x[active] = here + move
+        active = active[keep]
+        if active.size == 0:
+            break
+    return best_x, best
+
+
+_STEP = 1e-3
+
+
+def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array) -> Array:
+    """Newton step in log(order-1) towards the least z.
+
+    ``G(x, z) = moment - budget = 0`` defines z(x): implicit differentiation, with the derivatives of the budget
+    ``(order-1) rdp`` by differences.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log_v, log_qv = -softplus(-z), -softplus(z)
+        _, share = _log_moment(order, side, log_v, log_qv, point)
+        v, qv, both = np.exp(log_v), np.exp(log_qv), share * (1.0 - share)
+        gain, loss = side * (log_v - point.log_u), side * (log_qv - point.log_q)
+        h = order - 1.0
+        power = np.where(side > 0, order, -h)
+        tilt = share * qv - (1.0 - share) * v
+        g_h = share * gain + (1.0 - share) * loss
+        g_x = h * g_h - (spend[2] - spend[0]) / (2.0 * _STEP)
+        g_xx = h * h * both * (gain - loss) ** 2 + h * g_h - (spend[2] - 2.0 * spend[1] + spend[0]) / _STEP**2
+        g_z, g_zz = power * tilt, power * (power * both - v * qv)
+        g_xz = h * (side * tilt + both * power * (gain - loss))
+        slope = -g_x / g_z
+        bend = -(g_xx + 2.0 * g_xz * slope + g_zz * slope * slope) / g_z
+        move = np.where(bend > 0.0, -slope / bend, -np.sign(slope) * 0.7)
+    return np.asarray(np.clip(np.nan_to_num(move), -0.7, 0.7), dtype=float)
+
+
+def region_from_profile(t: Array, log_delta: Array, rank: Rank) -> Rank:
+    """Region allowed by points of a privacy profile.
+
+    ``v <= e^t u + delta(t)`` and ``1 - v >= e^-t (1 - u - delta(t))`` at every point, so the minimum over any grid of
+    ``t >= 0`` is valid.
+
+    Parameters
+    ----------
+    t, log_delta : ndarray, shape (m,)
+        Points of the profile, ``t >= 0``.
+    rank : Rank
+        Probabilities ``u``, shape (n,).
+    """
+    log_u, log_q = np.ravel(rank.log_u)[:, None], np.ravel(rank.log_q)[:, None]
+    log_v = np.min(logaddexp(t + log_u, log_delta), axis=1)
+    log_qv = np.max(logsubexp(np.maximum(log_q, log_delta), log_delta) - t, axis=1)
+    log_v = np.clip(np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), np.ravel(rank.log_u), 0.0)
+    log_qv = np.minimum(np.maximum(log_qv, log1mexp(log_v)), np.ravel(rank.log_q))
+    return Rank(log_v.reshape(rank.log_u.shape), log_qv.reshape(rank.log_u.shape))
