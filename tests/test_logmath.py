@@ -1,0 +1,177 @@
+"""Log-space arithmetic against mpmath with 60 digits, over the whole range of a double."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from hpcalc.logmath import (
+    Rank,
+    log1mexp,
+    log_expm1,
+    log_mills,
+    log_ndtr,
+    logaddexp,
+    logsubexp,
+    logsumexp,
+    ndtri_exp,
+    round_down,
+    round_up,
+    softplus,
+)
+
+mpf = mp.mpf
+
+
+@pytest.fixture(autouse=True)
+def _digits():
+    with mp.workdps(60):
+        yield
+
+
+def sizes(low: float, high: float, count: int = 60) -> list[float]:
+    """Numbers of every size, the ends included."""
+    return np.geomspace(low, high, count).tolist()
+
+
+def close(found: float, true: mp.mpf, tolerance: float = 4e-15) -> bool:
+    if mp.isinf(true):
+        return found == float(true)
+    return abs(mpf(found) - true) <= tolerance * max(abs(true), mpf("1e-300"))
+
+
+def tail(x: mp.mpf) -> mp.mpf:
+    """P[N(0,1) > x]."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("x", [*sizes(1e-300, 700.0), 0.6931471805599453, 745.2, 1e300])
+def test_log1mexp(x):
+    assert close(float(log1mexp(-x)), mp.log(-mp.expm1(-mpf(x))) if x < 60 else mp.log1p(-mp.exp(-mpf(x))), 1e-14)
+
+
+@pytest.mark.parametrize("x", [*sizes(1e-300, 1e300), 0.6931471805599453])
+def test_log_expm1(x):
+    true = mp.log(mp.expm1(mpf(x))) if x < 1e4 else mpf(x)
+    # next to log 2 the result crosses 0: there an absolute error of an ulp of x remains
+    assert abs(mpf(float(log_expm1(x))) - true) <= 4e-15 * abs(true) + 4e-16
+
+
+@pytest.mark.parametrize("x", [*sizes(1e-300, 1e300, 30), *(-x for x in sizes(1e-300, 700.0, 30))])
+def test_softplus(x):
+    true = mp.log1p(mp.exp(mpf(x))) if x < 1e4 else mpf(x)
+    assert close(float(softplus(x)), true, 1e-14)
+
+
+def test_sums_and_differences_of_exponentials():
+    rng = random.Random(1)
+    for _ in range(300):
+        a = rng.uniform(-1000.0, 1000.0)
+        b = a - 10.0 ** rng.uniform(-12.0, 3.0)
+        gap = mpf(a) - mpf(b)
+        assert close(float(logaddexp(a, b)) - a, mp.log1p(mp.exp(-gap)), 1e-12) or abs(a) > 1.0
+        assert abs(mpf(float(logaddexp(a, b))) - (mpf(a) + mp.log1p(mp.exp(-gap)))) <= 4e-16 * max(abs(a), 1.0)
+        found = float(logsubexp(a, b))
+        assert abs(mpf(found) - (mpf(a) + mp.log(-mp.expm1(-gap)))) <= 4e-16 * max(abs(a), abs(found), 1.0)
+        both = float(logaddexp(a, b))
+        assert float(logsumexp(np.array([b, a, -np.inf]))) == pytest.approx(both, rel=1e-15, abs=1e-15)
+
+
+def test_sums_of_infinities():
+    inf = math.inf
+    assert logaddexp(-inf, -inf) == -inf
+    assert logaddexp(inf, 0.0) == inf
+    assert logsubexp(0.0, -inf) == 0.0
+    assert logsubexp(-inf, -inf) == -inf
+    assert logsubexp(1.0, 1.0) == -inf
+    assert logsubexp(1.0, 1.0 + 1e-15) == -inf  # rounding may put the smaller one above
+    assert logsumexp(np.array([-inf, -inf])) == -inf
+    assert logsumexp(np.array([inf, 0.0])) == inf
+    assert log1mexp(0.0) == -inf
+    assert log1mexp(-inf) == 0.0
+
+
+def test_sum_along_an_axis():
+    x = np.log(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    assert np.exp(logsumexp(x, axis=0)) == pytest.approx([5.0, 7.0, 9.0])
+    assert np.exp(logsumexp(x)) == pytest.approx([6.0, 15.0])
+
+
+NORMAL_SCORES = [0.0, *sizes(1e-12, 1e6, 50), *(-x for x in sizes(1e-12, 1e6, 50)), 9.999, 10.001, -9.999, -10.001]
+
+
+@pytest.mark.parametrize("x", NORMAL_SCORES)
+def test_normal_distribution_function(x):
+    if x < -1e4:
+        true = -mpf(x) ** 2 / 2 - mp.log(-mpf(x)) - mp.log(2 * mp.pi) / 2 + mp.log1p(-1 / mpf(x) ** 2)
+    elif x <= 0:
+        true = mp.log(tail(-mpf(x)))
+    else:
+        true = mp.log1p(-tail(mpf(x))) if x < 40 else mpf(0)
+    found = float(log_ndtr(x))
+    # the upper tail's relative error is that of its exponent x^2/2
+    assert close(found, true, 5e-15 + 3e-16 * (x * x if 0 < x < 40 else 0)) or abs(mpf(found) - true) < mpf("1e-320")
+
+
+@pytest.mark.parametrize("x", [*sizes(1e-6, 1e4, 40), *(-x for x in sizes(1e-6, 30.0, 20)), 0.0])
+def test_mills_ratio(x):
+    true = mp.log(tail(mpf(x))) + mpf(x) ** 2 / 2 + mp.log(2 * mp.pi) / 2
+    assert abs(mpf(float(log_mills(x))) - true) <= 1e-14 * max(abs(true), 1) * (1 + x * x if -5 < x < 10 else 1)
+
+
+@pytest.mark.parametrize("log_p", [-x for x in sizes(1e-15, 1e7, 60)] + [-math.log(2.0), -1e-18, -1e-100])
+def test_normal_quantile(log_p):
+    x = mpf(float(ndtri_exp(log_p)))
+    # backward error: the score's own probability, against the one asked for
+    log_small = mpf(log_p) if log_p < -math.log(2.0) else mp.log(-mp.expm1(mpf(log_p)))
+    found = mp.log(tail(abs(x)))
+    assert abs(found - log_small) <= 2e-14 * max(abs(log_small), 1)
+    assert (x < 0) == (log_p < -math.log(2.0)) or x == 0
+
+
+def test_normal_quantile_at_the_ends():
+    assert ndtri_exp(-math.inf) == -math.inf
+    assert ndtri_exp(0.0) == math.inf
+    assert ndtri_exp(np.array([[-1.0, -2.0]])).shape == (1, 2)
+
+
+@pytest.mark.parametrize("z", [-1e4, -800.0, -40.0, -1.0, -1e-9, 0.0, 1e-9, 3.0, 40.0, 800.0])
+def test_ranks_keep_both_tails(z):
+    rank = Rank.from_logit(z)
+    assert close(float(rank.log_u), -mp.log1p(mp.exp(-mpf(z))), 1e-14)
+    assert close(float(rank.log_q), -mp.log1p(mp.exp(mpf(z))), 1e-14)
+    assert rank.complement() == Rank(rank.log_q, rank.log_u)
+    again = Rank.from_log_u(rank.log_u) if z < 0 else Rank.from_log_q(rank.log_q)
+    assert float(again.log_u) == pytest.approx(float(rank.log_u), rel=1e-13)
+    assert float(again.log_q) == pytest.approx(float(rank.log_q), rel=1e-13)
+
+
+def test_ranks_of_plain_and_normal_numbers():
+    rank = Rank.from_u(np.array([0.0, 1e-300, 0.25, 1.0]))
+    assert rank.log_u[0] == -math.inf
+    assert rank.log_q[3] == -math.inf
+    assert rank.log_q[1] == -1e-300
+    assert rank.u == pytest.approx([0.0, 1e-300, 0.25, 1.0], rel=1e-12)
+    normal = Rank.from_normal(np.array([-50.0, 50.0]))
+    assert normal.log_u[0] == normal.log_q[1] == pytest.approx(-1254.831361139, abs=1e-8)
+    assert normal.take(slice(1, None)).log_u.shape == (1,)
+
+
+def test_rounding_is_to_the_safe_side():
+    rng = random.Random(3)
+    for _ in range(500):
+        x = rng.choice((1, -1)) * 10.0 ** rng.uniform(-30.0, 30.0)
+        for digits in (1, 5, 10, 17):
+            low, high = round_down(x, digits), round_up(x, digits)
+            assert low <= x <= high
+            assert high - low <= abs(x) * 10.0 ** (1 - digits) * 1.0001 + 1e-15 * abs(x)
+    for special in (0.0, math.inf, -math.inf):
+        assert round_up(special) == round_down(special) == special
+    assert math.isnan(round_up(math.nan))
+    # what was typed stays as typed
+    assert round_up(0.1, 1) == round_down(0.1, 1) == 0.1
+    assert round_up(2.5e-7, 2) == 2.5e-7
