@@ -30,6 +30,8 @@ class UtilityResult:
         Chance that one run is good, and that the search finds a good run.
     score : BestScore or None
         The best score, where single-run scores were given.
+    scores : tuple of float or None
+        Those scores.
     """
 
     runs: RunCount
@@ -38,6 +40,7 @@ class UtilityResult:
     success_rate: float | None = None
     success_probability: float | None = None
     score: BestScore | None = None
+    scores: tuple[float, ...] | None = None
     minimize: bool = False
 
     exit_code = ExitCode.OK
@@ -133,8 +136,9 @@ def utility(
     (0.900005, 0.095163)
     """
     time = run_time(runs)
+    given = None if scores is None else tuple(scores)
     if not isinstance(runs, Law):
-        for name, value in (("success_rate", success_rate), ("scores", scores)):
+        for name, value in (("success_rate", success_rate), ("scores", given)):
             if value is not None:
                 raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
         return UtilityResult(runs, time, None)
@@ -144,6 +148,7 @@ def utility(
         runs.expected_quantile,
         success_rate,
         None if success_rate is None else success_probability(runs, success_rate),
-        None if scores is None else best_score(runs, scores, minimize=minimize),
+        None if given is None else best_score(runs, given, minimize=minimize),
+        given,
         minimize,
     )
