@@ -48,8 +48,8 @@ class Mechanism:
         return Pairs([(self.q, self.q_prime), (self.q_prime, self.q)])
 
     def rdp(self, orders: Array) -> Array:
-        """Rényi divergence, the larger of the two directions, in doubles."""
-        return np.maximum(self.sides.renyi(orders), 0.0)
+        """Rényi divergence, the larger of the two directions, in doubles that err upwards."""
+        return np.maximum(self.sides.renyi(orders), 0.0) + 1e-15 / (np.asarray(orders) - 1.0)
 
     def pure_epsilon(self) -> float:
         return self.sides.largest_loss()
