@@ -62,16 +62,16 @@ ERRORS = (
 )
 
 
-def run(line: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command line, on an 80-column UTF-8 stream without colour."""
+def run(line: str, encoding: str = "utf-8", **variables: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command line, on an 80-column stream and in a clean environment."""
     from hpcalc.cli import main
 
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("HPCALC_", "NO_COLOR", "FORCE_COLOR"))
     }
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="") for _ in range(2))
     with (
-        mock.patch.dict(os.environ, {**kept, "COLUMNS": "80"}, clear=True),
+        mock.patch.dict(os.environ, {**kept, "COLUMNS": "80", **variables}, clear=True),
         mock.patch.object(random, "SystemRandom", return_value=random.Random(1)),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
@@ -80,7 +80,7 @@ def run(line: str) -> tuple[int, str, str]:
     texts = []
     for stream in (out, err):
         stream.flush()
-        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        texts.append(stream.buffer.getvalue().decode(encoding))  # type: ignore[attr-defined]
     return code, texts[0], texts[1]
 
 

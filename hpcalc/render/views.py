@@ -69,6 +69,7 @@ _LABELS = {
     "prob_zero": "P[K = 0]",
     "mean_runs": "mean K",
     "sd_runs": "sd K",
+    "p5": "5 %",
     "p50": "median",
     "p50_runs": "50 % K",
     "p95": "95 %",
@@ -90,6 +91,7 @@ _LABELS = {
     "rdp": "Rényi curve of the whole search",
     "bounds": "Every bound evaluated",
     "repetitions": "Runs K",
+    "runs": "quantiles of K",
     "base": "One run",
     "explain": "How the answer came about",
 }
@@ -170,6 +172,8 @@ class _Writer:
             blocks = self._bound(rest)
         elif command == "plan":
             blocks = self._plan(rest)
+        elif command == "utility":
+            blocks = self._utility(rest)
         elif command == "compare":
             blocks = self._compare(rest)
         elif command == "convert":
@@ -251,6 +255,24 @@ class _Writer:
             if key != "epsilon" and value is not None
         ]
         return ", ".join(words) or "-"
+
+    def _utility(self, rest: dict[str, Any]) -> list[Block]:
+        """The worth of the search and its length in a sentence; the numbers follow as they are."""
+        name = f"{rest.pop('name')}: " if "name" in rest else ""
+        parts = []
+        if rest.get("expected_quantile") is not None:
+            quantile = self.text(rest["expected_quantile"], ("expected_quantile",))
+            parts.append(f"the best run is expected at quantile {quantile} of a single run's")
+        if rest.get("success_probability") is not None:
+            chance = self.text(rest["success_probability"], ("success_probability",))
+            parts.append(f"a good run is found with probability {chance}")
+        if rest.get("expected_score") is not None:
+            parts.append(f"its expected score is {self.text(rest['expected_score'], ('expected_score',))}")
+        late = (rest.get("runs") or {}).get("p95")
+        if late is not None:
+            parts.append(f"95 % of searches take at most {late} runs")
+        text = "; ".join(parts)
+        return [Headline(f"{name}{text[:1].upper()}{text[1:]}.")] if text else []
 
     def _compare(self, rest: dict[str, Any]) -> list[Block]:
         """What the laws have in common, then the laws."""

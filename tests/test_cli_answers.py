@@ -1,0 +1,306 @@
+"""Whole answers: exit codes, gates, cases, formats on every kind of stream, files beside the answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from goldens import COMMANDS, FORMATS, QUESTIONS, run
+from test_cli_random import validator
+
+from hpcalc.analysis.methods import METHODS as EVALUATED
+from hpcalc.cli import main
+from hpcalc.cli.execute import Progress
+from hpcalc.cli.options import DISTS, METHODS
+from hpcalc.runs import DISTRIBUTIONS
+
+# The same questions where closed forms answer them: what is tested here is what becomes of the answer.
+LIGHT = {
+    **QUESTIONS,
+    "bound": "bound --dist poisson --mu 10 --pure 0.3 --explain",
+    "compare": "compare --pure 0.3 --mean 10 --success-rate 0.01 --law poisson --law tnb:eta=0",
+    "plan": "plan --pure 0.3 --target-epsilon 2 --success-rate 0.01 --law poisson --law fixed",
+}
+PURE = "bound --dist tnb --eta 0 --mean 10 --pure 0.3"  # closed forms: the quickest whole search
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("HPCALC_") or name in ("NO_COLOR", "FORCE_COLOR"):
+            monkeypatch.delenv(name)
+
+
+def answer(line: str, code: int = 0) -> dict[str, Any]:
+    """The JSON document of a command line, checked against its schema."""
+    seen, out, err = run(f"{line} --format json")
+    assert seen == code, err
+    document = json.loads(out)
+    validator(line.split()[0]).validate(document)
+    return document  # type: ignore[no-any-return]
+
+
+def test_choices_are_those_of_the_core() -> None:
+    assert set(METHODS) == {"best", "paper", "refined", *EVALUATED}
+    assert set(DISTS) == set(DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_answers_in_every_format(command: str) -> None:
+    documents = []
+    for fmt in FORMATS:
+        code, out, _ = run(f"{QUESTIONS[command]} --format {fmt}")
+        assert code == (1 if "--max-epsilon 4" in QUESTIONS[command] else 0)
+        assert out.endswith("\n")
+        if fmt == "json":
+            documents.append(json.loads(out))
+        elif fmt == "yaml":
+            documents.append(yaml.safe_load(out))
+        elif fmt == "csv":
+            rows = list(csv.reader(io.StringIO(out)))
+            assert len({len(row) for row in rows}) == 1
+    assert documents[0] == documents[1]
+    validator(command).validate(documents[0])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_every_answer_is_legible_on_every_stream(command: str, encoding: str) -> None:
+    line = LIGHT[command]
+    for fmt in FORMATS:
+        code, out, _ = run(f"{line} --format {fmt}", encoding=encoding)
+        assert code == 0
+        assert out
+        if fmt == "table":
+            assert "\\u" not in out
+            assert "?" not in out
+        if fmt == "json":
+            assert json.loads(out) == json.loads(run(f"{line} --format json")[1])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_colour_is_asked_for_and_never_in_machine_formats(command: str) -> None:
+    for fmt in FORMATS:
+        line = f"{LIGHT[command]} --format {fmt}"
+        forced = run(line, FORCE_COLOR="1")[1]
+        assert ("\x1b[" in forced) == (fmt == "table" and command != "draw")
+    for variables in ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, {"FORCE_COLOR": "0"}, {"TERM": "dumb"}, {}):
+        for line in (LIGHT[command], f"{LIGHT[command]} --format yaml"):
+            assert "\x1b" not in run(line, **variables)[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX pipes")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_closed_pipe_is_never_taken_for_a_gate(command: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    arguments = [sys.executable, "-m", "hpcalc", *LIGHT[command].split()]
+    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert done.returncode in (0, 141)
+    assert done.stderr == b""
+
+
+def test_the_gate() -> None:
+    epsilon = answer(PURE)["epsilon"]
+    assert 0.5 < epsilon < 0.61  # 0.3 + log((e^0.3 + gamma) / (1 + gamma e^0.3)) with gamma = 0.0269
+    assert answer(f"{PURE} --max-epsilon 1")["within_budget"] is True
+    over = answer(f"{PURE} --max-epsilon 0.5", code=1)
+    assert over["within_budget"] is False
+    assert over["epsilon"] == epsilon
+    assert answer(f"{PURE} --max-epsilon 0", code=1)["max_epsilon"] == 0.0
+    code, out, err = run(f"{PURE} --max-epsilon 0 --format yaml")
+    assert (code, yaml.safe_load(out)["epsilon"]) == (1, epsilon)
+    assert err == "hpcalc: the whole search costs more than --max-epsilon 0\n"
+
+
+@pytest.mark.parametrize("base", ["--gaussian 0", "--zcdp inf", "--pure inf", "--zcdp 0.1 --delta 0"])
+def test_no_finite_bound_is_a_document_with_a_reason(base: str) -> None:
+    document = answer(f"bound --dist poisson --mu 10 {base}", code=3)
+    assert document["epsilon"] is None
+    assert document["reason"]
+    for fmt in ("table", "csv", "markdown"):
+        code, out, err = run(f"bound --dist poisson --mu 10 {base} --format {fmt}")
+        assert code == 3
+        assert document["reason"][:20] in out
+        assert err.startswith("hpcalc: no finite answer: ")
+
+
+def test_a_target_out_of_reach_is_a_document_too() -> None:
+    document = answer("plan --pure 1 --target-epsilon 0.5", code=3)
+    assert document["epsilon"] is None
+    assert "out of reach" in document["reason"]
+
+
+def test_warnings_are_told_twice_and_stdout_stays_one_document() -> None:
+    code, out, err = run(f"{PURE} --delta 0.1 --format json")
+    document = json.loads(out)
+    assert code == 0
+    assert any("delta = 0.1 is large" in warning for warning in document["warnings"])
+    assert len(err.splitlines()) == len(document["warnings"])
+    assert all(line.startswith("hpcalc: warning: ") for line in err.splitlines())
+
+
+def test_what_was_typed_is_what_is_echoed() -> None:
+    document = answer(
+        "bound --dist tnb --eta 0 --gamma 0.0269082596123456 --pure 0.123456789012345 --delta 1.23456789012e-6"
+    )
+    assert document["base"] == {"pure": 0.123456789012345}
+    assert document["repetitions"]["gamma"] == 0.0269082596123456
+    assert document["delta"] == 1.23456789012e-6
+
+
+def test_training_options_give_rate_and_steps() -> None:
+    document = answer(
+        "convert --noise-multiplier 1.1 --examples 60000 --batch-size 256 --epochs 60 --to rdp --orders 2"
+    )
+    rate, sigma, steps = document["from"]["dpsgd"]
+    assert (rate, sigma, steps) == (256 / 60000, 1.1, 14063)
+    document = answer(
+        "convert --noise-multiplier 1.1 --examples 60000 --batch-size 25 --accumulation 4 --epochs 3 --to rdp --orders 2"
+    )
+    assert document["from"]["dpsgd"] == [100 / 60000, 1.1, 1800]
+
+
+SPEC = """\
+- name: within
+  pure: .3
+  dist: tnb
+  eta: 0
+  mean: 1e1
+  max-epsilon: 1
+- name: "over, and quoted"
+  pure: 0.3
+  dist: fixed
+  k: 1e1
+  max-epsilon: 0
+"""
+UNBOUNDED = "- {name: nothing, pure: inf, dist: fixed, k: 2}\n"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_a_list_of_cases_has_a_row_and_a_gate_each(spec: Path) -> None:
+    document = answer(f"bound --spec {spec}", code=1)
+    assert [case["name"] for case in document["cases"]] == ["within", "over, and quoted"]
+    assert [case["within_budget"] for case in document["cases"]] == [True, False]
+    assert document["cases"][1]["epsilon"] == pytest.approx(3.0)
+    code, out, err = run(f"bound --spec {spec}")
+    assert code == 1
+    assert "over, and quoted" in out
+    assert "OVER" in out
+    assert err == "hpcalc: over, and quoted: the whole search costs more than --max-epsilon 0\n"
+    records = list(csv.DictReader(io.StringIO(run(f"bound --spec {spec} --format csv")[1])))
+    assert [record["name"] for record in records] == ["within", "over, and quoted"]
+
+
+def test_the_worst_case_counts(spec: Path) -> None:
+    assert run(f"bound --spec {spec} --max-epsilon 100")[0] == 0
+    spec.write_text(SPEC + UNBOUNDED)
+    assert answer(f"bound --spec {spec}", code=3)["cases"][2]["epsilon"] is None
+    spec.write_text(SPEC + UNBOUNDED + "- {name: wrong, pure: -1, dist: fixed, k: 2}\n")
+    code, out, err = run(f"bound --spec {spec}")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"hpcalc: {spec}:13: pure: -1: ")
+    spec.write_text(SPEC + "- {name: absent, rdp-file: absent.csv, dist: fixed, k: 2}\n")
+    assert run(f"bound --spec {spec}")[:2] == (4, "")
+
+
+def test_a_missing_law_in_a_spec_names_the_case(spec: Path) -> None:
+    spec.write_text("- {name: first, pure: 1}\n")
+    assert run(f"bound --spec {spec}")[2].startswith(f"hpcalc: {spec}: first: --dist is missing")
+
+
+@pytest.mark.parametrize("command", ["bound", "convert", "utility", "draw"])
+def test_a_saved_spec_asks_the_same_question(command: str, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.yaml"
+    line = {"bound": PURE, "convert": "convert --pure 1 --pure 0.5 --to zcdp"}.get(command, QUESTIONS[command])
+    first = run(f"{line} --save-spec {saved} --format json")[1]
+    assert yaml.safe_load(saved.read_text())
+    assert run(f"{command} --spec {saved} --format json")[1] == first
+
+
+def test_the_environment_answers_for_what_is_not_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPCALC_FORMAT", "json")
+    monkeypatch.setenv("HPCALC_DELTA", "1e-5")
+    monkeypatch.setenv("HPCALC_CONVERT_APPROX_DP", "1 1e-8")
+    assert main(["convert"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["from"] == {"approx_dp": [1.0, 1e-08]}
+    assert document["to"]["delta"] == 1e-5
+
+
+def test_output_is_a_file_in_utf_8(tmp_path: Path) -> None:
+    target = tmp_path / "answer.txt"
+    code, out, _ = run(f"{PURE} --max-epsilon 0 --output {target}", encoding="ascii")
+    assert (code, out) == (1, "")
+    assert "ε = " in target.read_text(encoding="utf-8")
+
+
+def test_profile_and_curve_files_read_back(tmp_path: Path) -> None:
+    profile, curve = tmp_path / "profile.yaml", tmp_path / "curve.csv"
+    code, _, err = run(f"{PURE} --profile-out {profile} --rdp-out {curve}")
+    assert code == 0, err
+    assert answer(f"convert --profile-file {profile}")["to"]["epsilon"] is not None
+    assert answer(f"convert --rdp-file {curve}")["to"]["epsilon"] is not None
+
+
+def test_a_chart_in_the_terminal_is_refused_beside_a_machine_format() -> None:
+    for fmt in ("yaml", "json", "csv", "markdown"):
+        code, out, err = run(f"{PURE} --plot - --format {fmt}")
+        assert (code, out) == (2, "")
+        assert "--plot -: a chart in the terminal goes with --format table" in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_explanations(command: str) -> None:
+    document = json.loads(run(f"{LIGHT[command]} --explain --format json")[1])
+    validator(command).validate(document)
+    if command in ("bound", "convert", "utility", "draw"):
+        assert document["explain"]["theorem"]
+        assert document["explain"]["conditions"]
+
+
+def test_options_without_a_meaning_here_are_checked_all_the_same() -> None:
+    assert run("utility --dist poisson --mu 10 --delta 1e-6 --method paper --conversion cks --orders 2")[0] == 0
+    assert run("draw --dist poisson --mu 10 --delta nan")[0] == 2
+
+
+def test_schemas_refuse_what_is_not_an_answer() -> None:
+    document = answer(PURE)
+    for wrong in ({**document, "epsilon": "1"}, {**document, "extra": 1}, {"cases": [document]}, {}):
+        with pytest.raises(jsonschema.ValidationError):
+            validator("bound").validate(wrong)
+
+
+def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    shown = {}
+    for name, stream, delay in (("late", Terminal(), 0.0), ("early", Terminal(), 60.0), ("pipe", io.StringIO(), 0.0)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress(delay) as progress:
+            progress(1, 4)
+        shown[name] = stream.getvalue()
+    assert "[#####...............] 1/4" in shown["late"]
+    assert shown["late"].endswith("\r")
+    assert shown["early"] == shown["pipe"] == ""
