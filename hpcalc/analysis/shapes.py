@@ -13,7 +13,7 @@ from hpcalc.runs import DISTRIBUTIONS, RunCount, make_law, parse_law
 __all__ = ["DEFAULT_SHAPES", "LawLike", "Shape", "shape_of", "shapes_of"]
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
-LawLike: TypeAlias = "RunCount | str | Mapping[str, Any]"
+LawLike: TypeAlias = "RunCount | Shape | str | Mapping[str, Any]"
 
 # The parameter that sets how often a search runs, and whether a larger one is safer (fewer runs).
 _SCALES = {

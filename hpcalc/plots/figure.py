@@ -41,18 +41,18 @@ def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] |
     except ImportError as error:
         raise MissingExtra('--plot needs matplotlib: pip install "hpcalc[plot]"') from error
     wide, high = size if size is not None else _PANEL
-    settings = {
+    settings: dict[str, Any] = {
         "font.family": "sans-serif",
         "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same picture everywhere
-        "font.size": 9.0,
-        "axes.titlesize": 10.0,
+        "font.size": 9.0 if high >= 2.8 else 8.0,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.unicode_minus": False,
         "svg.hashsalt": "hpcalc",
         "svg.fonttype": "path",
     }
-    with mpl.rc_context({**mpl.rcParamsDefault, **settings, "backend": mpl.rcParams["backend"]}):
+    settings = {**mpl.rcParamsDefault, **settings, "backend": mpl.rcParams["backend"]}
+    with mpl.rc_context(settings):
         figure = Figure(figsize=(wide * len(panels), high + 0.35), layout="constrained", dpi=_DPI)
         all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, panel in zip(all_axes, panels, strict=True):

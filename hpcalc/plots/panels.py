@@ -132,7 +132,8 @@ def _profile(result: BoundResult) -> Panel:
         _series(name, ((float(e), float(d)) for e, d in zip(grid, log, strict=True) if d >= floor), style)
         for name, log, style in (("whole search", whole, 0), ("one run", one, 1))
     ]
-    asked = Series(f"ε = {round_up(epsilon, 4):g} at δ = {result.delta:g}", (epsilon,), (log_delta,), 2, line=False) if result.delta > 0.0 else None
+    name = f"ε = {round_up(epsilon, 4):g} at δ = {result.delta:g}".replace("e-0", "e-")
+    asked = Series(name, (epsilon,), (log_delta,), 2, line=False) if result.delta > 0.0 else None
     return Panel(
         "Privacy profile",
         Axis("ε", least=0.0),
@@ -236,15 +237,16 @@ def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
         return lambda entry: (cost(entry), aims.fields(entry.runs).get(key) if entry.runs is not None else None)
 
     epsilon = Axis("ε of the whole search", least=0.0, most=most)
+    runs = Axis("mean number of runs E[K]", log=True)
+    lengths = series(lambda entry: (entry.runs.mean if entry.runs is not None else None, cost(entry)))
+    quantile = Axis("expected quantile", most=1.0)
     panels = [
-        Panel("Cost" if most is None else "Cost (large marks: the rows)", Axis("mean number of runs E[K]", log=True), epsilon,
-              series(lambda entry: (entry.runs.mean if entry.runs is not None else None, cost(entry)))),
-        Panel("Expected quantile", epsilon, Axis("expected quantile of the best run", most=1.0),
-              series(found("expected_quantile"))),
-    ]  # fmt: skip
+        Panel("Cost" if most is None else "Cost (large marks: the rows)", runs, epsilon, lengths),
+        Panel("Quantile of the best run", epsilon, quantile, series(found("expected_quantile"))),
+    ]
     if aims.success_rate is not None:
-        chance = Axis(f"chance of success (one run: {aims.success_rate:g})", least=0.0)
-        panels.append(Panel("Chance of success", epsilon, chance, series(found("success_probability"))))
+        title, chance = f"Success (one run: {aims.success_rate:g})", Axis("chance of success", least=0.0)
+        panels.append(Panel(title, epsilon, chance, series(found("success_probability"))))
     if aims.scores is not None:
         panels.append(Panel("Best score", epsilon, Axis("expected best score"), series(found("expected_score"))))
     return panels
@@ -267,7 +269,7 @@ def _plan(result: PlanResult) -> list[Panel]:
         return tuple(out)
 
     runs = Axis("runs, 95 % quantile", log=True)
-    wanted = [("expected_quantile", "Expected quantile", Axis("expected quantile of the best run", most=1.0))]
+    wanted = [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0))]
     if result.aims.success_rate is not None:
         wanted.append(("success_probability", "Chance of success", Axis("chance of success", least=0.0)))
     if result.aims.scores is not None:
@@ -317,8 +319,8 @@ def _chance(law: Law, rate: float | None) -> Panel:
         series.append(_series("the rate given", [(rate, float(np.exp(law.log_survival(Rank.from_u(rate)))))], 2, False))
     return Panel(
         "Chance of a good run",
-        Axis("share of candidates that are good", log=True),
-        Axis("chance that the best run is good", least=0.0, most=1.0),
+        Axis("share of good candidates", log=True),
+        Axis("chance to find a good one", least=0.0, most=1.0),
         tuple(series),
     )
 
@@ -338,7 +340,7 @@ def _scores(law: Law, scores: Sequence[float], minimize: bool) -> Panel:
     return Panel(
         "Scores",
         Axis("score"),
-        Axis("share of searches at or below", least=0.0, most=1.0),
+        Axis("share at or below", least=0.0, most=1.0),
         (
             _series("best of K", zip(ordered[keep].tolist(), best[keep].tolist(), strict=True), 0),
             _series("one run", zip(ordered[keep].tolist(), below[keep].tolist(), strict=True), 1),

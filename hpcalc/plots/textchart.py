@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from hpcalc.plots.panels import Axis, Panel, Series
 from hpcalc.render.legible import can_say, legible
@@ -57,7 +58,7 @@ class _Scale:
         unit = 10.0 ** math.floor(math.log10(span / max(most - 1, 1)))
         step = next(unit * factor for factor in (1, 2, 5, 10, 20) if span / (unit * factor) <= most - 1)
         first = math.ceil(self.low / step - 1e-9)
-        return [(first + i) * step for i in range(int(math.floor(self.high / step + 1e-9)) - first + 1)]
+        return [(first + i) * step for i in range(math.floor(self.high / step + 1e-9) - first + 1)]
 
 
 def _shown(value: float) -> str:
@@ -127,7 +128,7 @@ def _fill(cells: list[list[str]], shaded: Series, x_scale: _Scale, y_scale: _Sca
 def _between(points: list[tuple[float, float]], x: float) -> float:
     if x <= points[0][0]:
         return points[0][1]
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         if x <= x1:
             return y0 + (y1 - y0) * (x - x0) / (x1 - x0) if x1 > x0 else y1
     return points[-1][1]
@@ -141,7 +142,7 @@ def _trace(cells: list[list[str]], series: Series, x_scale: _Scale, y_scale: _Sc
     for x, y in inside:
         cells[round(y)][round(x)] = mark
     if series.line:
-        for (x0, y0), (x1, y1) in zip(inside, inside[1:], strict=False):
+        for (x0, y0), (x1, y1) in pairwise(inside):
             steps = 2 * max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
             for i in range(1, steps):
                 column, row = round(x0 + (x1 - x0) * i / steps), round(y0 + (y1 - y0) * i / steps)
