@@ -90,7 +90,8 @@ class BoundResult:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about this answer."""
-        return tuple(warnings_of(self.base, self.runs, self.delta, self.best, self.lower))
+        lower = self.lower if self.method == "best" else None
+        return tuple(warnings_of(self.base, self.runs, self.delta, self.best, lower))
 
     def rdp_curve(self, orders: Array | None = None) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search: the smallest of the curves evaluated, at each order.
@@ -331,7 +332,7 @@ def bound(
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
     question = Question(base, runs, log_delta, conversion, restrict)
-    reason = _why_not(base, log_delta)
+    reason = _why_not(base, log_delta, method)
     found: list[Evaluated] = []
     floor: LowerBound | None = None
     single: Conversion | None = None
@@ -365,12 +366,14 @@ def bound(
     )
 
 
-def _why_not(base: Base, log_delta: float) -> str | None:
+def _why_not(base: Base, log_delta: float, method: str) -> str:
     if not base.finite:
         return f"one run has no finite privacy guarantee ({_shown(base)}): give noise > 0 and finite parameters"
     if log_delta == -math.inf and base.pure_epsilon == math.inf:
         return "delta = 0 needs a pure guarantee (--pure, --laplace, an RDP point at order inf): give delta > 0"
-    return "no bound of the method asked for is finite here: try --method best or a larger delta"
+    if method != "best":
+        return f"--method {method} gives no finite bound for this base and law of K: try --method best"
+    return "no bound is finite at this delta: give a larger delta"
 
 
 def _shown(base: Base) -> str:
