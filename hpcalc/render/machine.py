@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from hpcalc.render.legible import can_say
@@ -103,7 +104,11 @@ def _scalar(value: Any, encoding: str, flow: bool = False) -> str:
         text = repr(value)
         # 1e-06 is text to a YAML 1.1 reader, 1.0e-06 is a number to all of them
         return text.replace("e", ".0e") if "e" in text and "." not in text else text
-    text = str(value)
+    return _text_scalar(str(value), encoding, flow)
+
+
+@lru_cache(maxsize=4096)  # keys and sentences recur in every case
+def _text_scalar(text: str, encoding: str, flow: bool) -> str:
     plain = _WORD.fullmatch(text) and not _KEYWORD.fullmatch(text) and text.isascii()
     if plain and not (flow and re.search(r"[,\[\]{}]", text)):
         return text
