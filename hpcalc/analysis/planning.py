@@ -578,7 +578,7 @@ def law_at_epsilon(base: Base, shape: Shape, epsilon: float, pricer: Pricer) -> 
     return found.runs, found.reason
 
 
-def law_at_success(base: Base, shape: Shape, success: float, aims: Aims) -> tuple[RunCount | None, str | None]:
+def law_at_success(base: Base | None, shape: Shape, success: float, aims: Aims) -> tuple[RunCount | None, str | None]:
     """The law of a shape with the fewest runs that succeeds with a probability, and why there is none."""
     if not 0.0 < success < 1.0:
         raise InvalidInput("at_success", success, "give a probability between 0 and 1")

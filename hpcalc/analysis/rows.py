@@ -11,7 +11,9 @@ from hpcalc.errors import InvalidInput
 from hpcalc.runs import Law, RunCount
 from hpcalc.utility import best_score, success_probability
 
-__all__ = ["Aims", "law_fields", "quantile_or_none"]
+__all__ = ["Aims", "finite_mean", "law_fields", "quantile_or_none", "readable"]
+
+_LARGEST_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,17 @@ class Aims:
         return {key: value for key, value in found.items() if value is not None}
 
 
-def quantile_or_none(runs: RunCount, p: float) -> int | None:
-    """Quantile of K; None beyond 1e300."""
+def quantile_or_none(runs: RunCount, p: float) -> int | float | None:
+    """Quantile of K; a float where it is too large for others to read as a whole number, None beyond 1e300."""
     try:
-        return runs.quantile(p)
+        return readable(runs.quantile(p))
     except InvalidInput:
         return None
+
+
+def readable(count: int) -> int | float:
+    """The number itself up to 2^53, a float beyond."""
+    return count if count <= _LARGEST_INTEGER else float(count)
 
 
 def law_fields(runs: RunCount) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class UtilityResult:
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
+        from hpcalc.analysis.rows import readable
         from hpcalc.analysis.search_cost import finite, repetitions
 
         time = self.time
@@ -70,7 +71,10 @@ class UtilityResult:
             "mean_runs": finite(time.mean),
             "sd_runs": finite(time.sd),
             "prob_zero": time.prob_zero,
-            "runs": {"p50": time.p50, "p95": time.p95, "p99": time.p99},
+            "runs": {
+                name: None if count is None else readable(count)
+                for name, count in (("p50", time.p50), ("p95", time.p95), ("p99", time.p99))
+            },
         }
         if self.expected_quantile is not None:
             out["expected_quantile"] = self.expected_quantile

@@ -19,7 +19,7 @@ def _answer(settings: Settings) -> Any:
     from hpcalc.cli.execute import Progress
 
     asked = [key for key in _FOOTING if settings[key] is not None]
-    if len(asked) > 1:
+    if len(asked) > 1 and not (settings["selection"] is not None and set(asked) == {"mean", "at_epsilon"}):
         settings.refuse(asked[1], f"compares on another footing than --{asked[0].replace('_', '-')}: keep one of them")
     if settings["sensitivity"] is not None and settings["selection"] is None:
         settings.refuse("sensitivity", "speaks about the candidates' scores: give --selection too")

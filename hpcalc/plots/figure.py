@@ -51,8 +51,9 @@ def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] |
         "svg.hashsalt": "hpcalc",
         "svg.fonttype": "path",
     }
-    settings = {**mpl.rcParamsDefault, **settings, "backend": mpl.rcParams["backend"]}
-    with mpl.rc_context(settings):
+    plain: Any = mpl.rcParamsDefault  # not the user's own: the same picture everywhere
+    whole: Any = {**plain, **settings, "backend": mpl.rcParams["backend"]}
+    with mpl.rc_context(whole):
         figure = Figure(figsize=(wide * len(panels), high + 0.35), layout="constrained", dpi=_DPI)
         all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, panel in zip(all_axes, panels, strict=True):
