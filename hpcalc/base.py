@@ -292,7 +292,8 @@ class PureDP(Base):
         eps = self.epsilon
         if eps == _INF:
             return _certain(rank)
-        low = rank.log_u <= -float(softplus(eps))
+        # At the corner both forms hold. The second is used there, and next to it, where e^eps u has no digits of 1 - v.
+        low = rank.log_u < -float(softplus(eps)) - 1e-14 * (1.0 + eps)
         log_v = np.where(low, np.minimum(rank.log_u + eps, 0.0), log1mexp(rank.log_q - eps))
         log_qv = np.where(low, log1mexp(np.minimum(rank.log_u + eps, 0.0)), rank.log_q - eps)
         return Rank(log_v, log_qv)
@@ -418,7 +419,8 @@ class Gaussian(Base):
             out = log_phi + log_mills_difference(y, s)
             left = y < -8.0  # there delta is close to 1 and the plain difference is exact
             if left.any():
-                out[left] = logsubexp(log_ndtr(-y[left]), t[left] + log_ndtr(-y[left] - s))
+                plain = np.minimum(y, -8.0)
+                out = np.where(left, logsubexp(log_ndtr(-plain), t + log_ndtr(-plain - s)), out)
         return np.asarray(out, dtype=float)
 
     def region(self, rank: Rank) -> Rank:
@@ -702,8 +704,8 @@ class RDPCurve(_CurveBase):
 class ProfileCurve(Base):
     """A privacy profile known at finitely many points (ε, δ).
 
-    Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to
-    ``(0, 1)``, above the last the last δ.
+    Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to its mirror
+    image ``(-ε, 1 - e^-ε (1 - δ))``, above the last the last δ.
 
     Parameters
     ----------
@@ -752,20 +754,37 @@ class ProfileCurve(Base):
     def _log_profile(self, t: Array) -> Array:
         known, log_delta = self._arrays
         # chord in e^t between neighbours i and i+1: delta = (1-w) d_i + w d_{i+1}, w = (e^t-e^a)/(e^b-e^a)
-        grid = np.concatenate([[-_INF], known])
-        value = np.concatenate([[0.0], log_delta])
+        mirrored = log1mexp(np.minimum(log1mexp(log_delta[:1]) - known[:1], 0.0))
+        grid = np.concatenate([-known[:1], known])
+        value = np.concatenate([mirrored, log_delta])
         right = np.clip(np.searchsorted(known, t, side="left"), 0, known.size - 1)
         a, b = grid[right], grid[right + 1]
         place = np.clip(t, a, b)
         with np.errstate(invalid="ignore"):
-            whole = np.where(np.isneginf(a), b, logsubexp(b, a))
-            w = np.where(b > a, np.where(np.isneginf(a), place, logsubexp(place, np.minimum(a, place))) - whole, 0.0)
+            w = np.where(b > a, logsubexp(place, np.minimum(a, place)) - logsubexp(b, a), 0.0)
             w = np.clip(np.where(np.isnan(w), 0.0, w), -_INF, 0.0)
         mixed = logaddexp(log1mexp(w) + value[right], w + value[right + 1])
         mixed = np.clip(mixed, value[right + 1], value[right])  # so a plateau is its own value to the last digit
         out = np.where(t >= known[-1], log_delta[-1], mixed)
         pure = self.pure_epsilon
         return np.asarray(np.minimum(out, PureDP(pure)._log_profile(t) if pure < _INF else 0.0), dtype=float)
+
+    @cached_property
+    def _kinks(self) -> Array:
+        # neighbouring lines e^t u + delta meet, the middle of the curve, and all of that mirrored (u to 1 - v)
+        t, log_delta = self._arrays
+        some = np.unique(np.linspace(0, t.size - 1, min(t.size, 200)).astype(int))
+        t, log_delta = t[some], log_delta[some]
+        meet = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
+        middle = np.max(log1mexp(log_delta) - softplus(t))
+        log_u = np.minimum(np.concatenate([[-_INF], meet, [middle]]), 0.0)
+        rank = Rank.from_log_u(log_u)
+        x = np.concatenate([_normal_score(rank), -_normal_score(self.region(rank))])
+        return x[np.isfinite(x)]
+
+    @property
+    def kinks(self) -> Array:
+        return self._kinks
 
     def region(self, rank: Rank) -> Rank:
         out = region_from_profile(*self._arrays, rank)
