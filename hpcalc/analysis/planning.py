@@ -60,7 +60,7 @@ class Solution:
     @property
     def feasible(self) -> bool:
         """Whether the target is met."""
-        return self.value is not None
+        return self.runs is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +73,14 @@ class PlanResult:
         The best first; what meets no target last.
     reason : str
         Why the first row is recommended.
+    goal : str or None
+        What the rows are ordered by, where it was a choice.
+    aims : Aims
+        What the search is for.
+    constraints : dict
+        Echo of further conditions.
+    notes : tuple of str
+        Warnings about the question itself.
     """
 
     base: Base | None
@@ -80,9 +88,10 @@ class PlanResult:
     target_epsilon: float | None
     solutions: tuple[Solution, ...]
     reason: str
-    goal: str
+    goal: str | None
     aims: Aims
     constraints: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     exit_code = ExitCode.OK
 
@@ -99,7 +108,7 @@ class PlanResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about the recommendation."""
-        out = list(self.base.warnings) if self.base is not None else []
+        out = [*(self.base.warnings if self.base is not None else ()), *self.notes]
         runs = self.best.runs
         if runs is not None:
             late = quantile_or_none(runs, 0.95)
@@ -122,7 +131,8 @@ class PlanResult:
         if self.target_epsilon is not None:
             out["target_epsilon"] = self.target_epsilon
         out.update(self.constraints)
-        out["maximize"] = self.goal
+        if self.goal is not None:
+            out["maximize"] = self.goal
         out["rows"] = self.rows
         out["recommended"] = {"row": 0, "reason": self.reason}
         out["warnings"] = list(self.warnings)
@@ -176,9 +186,23 @@ class _Planner:
             return Solution(shape, shape.scale, None, None, None, reason=span)
         grid, limited = span
         assert self.target is not None
+        if shape.whole and base.slack > 0.0:
+            return self._solution(shape, self._scan(shape, grid), limited)
         guess = _scale_value(shape, start, grid)
         found = self.pricer.solve(lambda x: (base, shape.law(x)), self.target, grid, guess)
         return self._solution(shape, found, limited)
+
+    def _scan(self, shape: Shape, grid: Grid) -> Crossing[BoundResult]:
+        """With (ε, δ) parts the bound need not rise with a fixed number of runs: every number is asked in turn."""
+        assert self.base is not None
+        assert self.target is not None
+        value, answer = None, None
+        for index in range(grid.first, grid.last + 1):
+            cost = self.pricer.full(self.base, shape.law(grid.value(index)))
+            if not cost.epsilon <= self.target:
+                return Crossing(value, answer, grid.value(index), cost)
+            value, answer = grid.value(index), cost
+        return Crossing(value, answer, None, None)
 
     def _solution(self, shape: Shape, found: Crossing[BoundResult], limited: str | None) -> Solution:
         if found.value is None:
@@ -214,8 +238,8 @@ class _Planner:
         cost = self.pricer.full(self.base, runs)
         why = f"{shape.dist} has no parameter to solve for"
         if self.target is not None and not cost.epsilon <= self.target:
-            why += f", and costs ε = {round_up(cost.epsilon, 5):g}"
-        return Solution(shape, None, None, None, cost, reason=why)
+            return Solution(shape, None, None, None, cost, reason=f"{why}, and costs ε = {round_up(cost.epsilon, 5):g}")
+        return Solution(shape, None, None, runs, cost, reason=why)
 
     def _span(self, shape: Shape) -> tuple[Grid, str | None] | str:
         """Values with a mean of at least one run within the run-time limit, and what ends them; or why none is left."""
@@ -243,7 +267,7 @@ class _Planner:
                 return f"its 95 % quantile of runs exceeds {limit} even at a mean of one run"
             if not short(last):
                 last = _first_true(lambda index: not short(index), first, last) - 1
-                limited = f"a bolder value exceeds {limit} runs in more than 5 % of searches"
+                limited = f"one step further, over 5 % of searches run more than {limit} times"
         return Grid(grid.value(first), grid.value(last), grid.digits), limited
 
     def reach(self, shape: Shape) -> tuple[RunCount | None, str | None]:
@@ -501,6 +525,13 @@ def plan(
         raise InvalidInput("max_runs_p95", max_runs_p95, "give a whole number >= 1")
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     shapes = shapes_of(named, DEFAULT_SHAPES)
+    # a law that is an object cannot leave its scale open; one in words could have
+    written = [] if kind != "runs" else [law for law in named if not isinstance(law, (RunCount, Shape))]
+    unused = tuple(
+        f"{shape.label}: its {shape.scale} is solved for, the value given is not used"
+        for shape in shapes_of(written, ())
+        if shape.given is not None and shape.scale is not None
+    )
     ticker = Ticker(progress, 9 * len(shapes))
     pricer = Pricer(delta, method, conversion, orders, ticker)
     planner = _Planner(base, aims, pricer, target_epsilon, target_success, max_runs_p95)
@@ -533,7 +564,8 @@ def plan(
     asked = {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
     constraints.update({key: value for key, value in asked.items() if value is not None})
     reason = _reason(found, goal, aims, planner, kind)
-    return PlanResult(base, delta, target_epsilon, tuple(found), reason, goal, aims, constraints)
+    shown = goal if kind == "runs" and target_success is None else None
+    return PlanResult(base, delta, target_epsilon, tuple(found), reason, shown, aims, constraints, unused)
 
 
 def _reason(found: list[Solution], goal: str, aims: Aims, planner: _Planner, kind: str) -> str:
@@ -547,6 +579,8 @@ def _reason(found: list[Solution], goal: str, aims: Aims, planner: _Planner, kin
     if planner.success is not None:
         return f"the smallest ε {others}" if len(fit) > 1 else others
     worth = _worth(goal, aims, best.runs)
+    if not math.isfinite(worth):
+        return f"the first {others}" if len(fit) > 1 else others
     words = {
         "quantile": f"the highest expected quantile, {worth:.4f},",
         "success": f"the highest chance of success, {worth:.4f},",

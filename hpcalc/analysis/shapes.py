@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias
 from hpcalc.errors import InvalidInput
 from hpcalc.runs import DISTRIBUTIONS, RunCount, make_law, parse_law
 
-__all__ = ["DEFAULT_SHAPES", "LawLike", "Shape", "shape_of", "shapes_of"]
+__all__ = ["DEFAULT_SHAPES", "LawLike", "Shape", "default_laws", "shape_of", "shapes_of"]
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
 LawLike: TypeAlias = "RunCount | Shape | str | Mapping[str, Any]"
@@ -134,9 +133,12 @@ def shapes_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[Shape, ..
     return shapes or default
 
 
-def mean_of(runs: RunCount) -> float | None:
-    """``E[K]``, None where it exceeds the largest double."""
-    return runs.mean if math.isfinite(runs.mean) else None
+_DEFAULTS = ("poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")
 
 
-DEFAULT_SHAPES = tuple(map(shape_of, ("poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")))
+def default_laws() -> list[dict[str, Any]]:
+    """The laws that are considered unless others are named, as keyword arguments of ``make_law``."""
+    return [dict(parse_law(text)) for text in _DEFAULTS]
+
+
+DEFAULT_SHAPES = tuple(map(shape_of, default_laws()))

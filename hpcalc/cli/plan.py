@@ -26,11 +26,20 @@ def _answer(settings: Settings) -> Any:
         options = {"compositions": compositions, "sampling": sampling}
     else:
         options = {}
+    modifiers = {key: settings[key] for key in ("max_runs", "at_least_one") if settings[key]}
+    named, laws = law_parameters(settings, optional=True), laws_named(settings)
+    if named is None:
+        if settings["mean"] is not None:
+            settings.refuse("mean", "is what plan solves for: leave it out")
+        if modifiers:
+            from hpcalc.analysis.shapes import default_laws
+
+            laws = [{**law, **modifiers} for law in laws or default_laws()]
     with Progress() as progress:
         return plan(
             base_or_none(settings) if noise else base_from(settings),
-            law_parameters(settings, optional=True),
-            laws=laws_named(settings),
+            named,
+            laws=laws,
             success_rate=settings["success_rate"],
             scores=scores_from(settings),
             minimize=bool(settings["minimize"]),
