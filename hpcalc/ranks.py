@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Rank, logsubexp, ndtri_exp
+from hpcalc.logmath import Array, Mask, Rank, logsubexp, ndtri_exp
 
 __all__ = ["RankCurve", "RunLaw", "rank_curve"]
 
@@ -31,7 +31,11 @@ class RunLaw(Protocol):
     def log_prob_zero(self) -> float: ...
     @property
     def affine_power(self) -> bool: ...
+    @property
+    def supremum_at_edge(self) -> bool: ...
     def log_density(self, rank: Rank) -> Array: ...
+    def log_mean_excess(self, rank: Rank) -> Array: ...
+    def gain_at_edge(self, epsilon: float) -> float: ...
 
 
 _ZERO = Rank(np.array(-math.inf), np.array(0.0))
@@ -96,6 +100,9 @@ class RankCurve:
             theta = np.clip(np.where(np.isfinite(theta), theta, 0.0), 0.0, 1.0)
             low = np.minimum(np.maximum(ratio_b + (1.0 - theta) * rise, ratio_b), 1.0)
             chord = 1.0 - theta * (1.0 - ratio_a)
+            # where F(V) is 0 from the left node on, that node dominates the cell
+            gone = np.isneginf(g[:-1])
+            theta, chord, low = np.where(gone, 0.0, theta), np.where(gone, 1.0, chord), np.where(gone, 1.0, low)
             return theta, np.log(np.minimum(chord, 1.0)), np.log(low)
 
     @cached_property
@@ -108,10 +115,15 @@ class RankCurve:
         log_a[1::2], log_b[1::2] = self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b
         return log_b, log_a
 
-    def refine(self, split: Array, pieces: int = 2) -> RankCurve:
+    def refine(self, split: Mask, pieces: int = 2) -> RankCurve:
         """A finer curve: each marked cell is cut into equal pieces (in normal score)."""
-        index = np.flatnonzero(split)
         x = self.x
+        # a cell is bounded by its neighbours' chords prolonged, which are no better than the neighbours are narrow
+        width = np.diff(x)
+        split = split.copy()
+        split[1:] |= split[:-1] & (width[1:] > 1.5 * width[:-1])
+        split[:-1] |= split[1:] & (width[:-1] > 1.5 * width[1:])
+        index = np.flatnonzero(split)
         left = np.where(np.isneginf(x[index]), x[index + 1] - 2.0, x[index])
         right = np.where(np.isposinf(x[index + 1]), x[index] + 2.0, x[index + 1])
         share = np.arange(1, pieces) / pieces

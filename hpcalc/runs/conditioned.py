@@ -110,6 +110,9 @@ class AtLeastOne(Law):
     def supremum_at_edge(self) -> bool:
         return self.law.supremum_at_edge
 
+    def gain_at_edge(self, epsilon: float) -> float:
+        return self.law.gain_at_edge(epsilon)
+
     def thin(self, log_keep: float) -> AtLeastOne:
         return AtLeastOne(self.law.thin(log_keep))
 

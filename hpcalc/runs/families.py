@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp
+from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
 from hpcalc.powersums import log1mexp_minus
 from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, positive, times, whole_number
 from hpcalc.runs.law import Echo, Law, RunCount
@@ -93,6 +93,9 @@ class Poisson(Law):
     @property
     def expected_quantile(self) -> float:
         return -math.expm1(float(log_mean_exp(self.mu)))
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return self.mu * math.tanh(0.5 * epsilon)
 
     def thin(self, log_keep: float) -> Poisson:
         return Poisson(self.mu * math.exp(checked_keep(log_keep)))
@@ -233,6 +236,11 @@ class Binomial(Law):
         x = -self._log_miss
         return -math.expm1(float(log_mean_exp((self.n + 1.0) * x)) - float(log_mean_exp(x)))
 
+    def gain_at_edge(self, epsilon: float) -> float:
+        # (1 + e^ε - p)/(1 + e^ε - p e^ε) = 1 + p (1 - e^-ε)/(e^-ε + 1 - p)
+        log_excess = math.log(self.p) + log1mexp(-epsilon) - logaddexp(-epsilon, self._log_miss)
+        return (self.n - 1.0) * float(softplus(log_excess))
+
     def thin(self, log_keep: float) -> Binomial:
         keep = math.exp(checked_keep(log_keep))
         if keep == 0.0:
@@ -322,6 +330,9 @@ class Fixed(Law):
     @property
     def expected_quantile(self) -> float:
         return self.k / (self.k + 1.0)
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return (self.k - 1.0) * epsilon
 
     def thin(self, log_keep: float) -> Fixed:
         checked_keep(log_keep)

@@ -205,6 +205,14 @@ class Law(RunCount):
         """Whether ``-u F'(u)/F(u)`` never decreases."""
         return True
 
+    def log_mean_excess(self, rank: Rank) -> Array:
+        """``log(-(1-u) F'(u) / F(u))``, or an upper bound on it; only laws whose supremum is not at the edge need it."""
+        return np.full(np.shape(rank.log_u), np.inf)
+
+    @abstractmethod
+    def gain_at_edge(self, epsilon: float) -> float:
+        """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^epsilon)``: what best-of-K adds to ε where the supremum is there."""
+
     @abstractmethod
     def thin(self, log_keep: float) -> Law:
         """Law of K given that every run was kept, each being kept with probability ``exp(log_keep)``.

@@ -282,6 +282,11 @@ class TruncatedNegativeBinomial(Law):
 
         return math.exp(log_integral(integrand, 0.0, size, size) - float(log1mexp(-size)))
 
+    def gain_at_edge(self, epsilon: float) -> float:
+        # (e^ε + γ)/(1 + γ e^ε) = 1 + (1-γ)(1 - e^-ε)/(e^-ε + γ)
+        log_excess = self._log_not_gamma + log1mexp(-epsilon) - logaddexp(-epsilon, self.log_gamma)
+        return (1.0 + self.eta) * float(softplus(log_excess))
+
     def thin(self, log_keep: float) -> TruncatedNegativeBinomial:
         lost = float(log1mexp(checked_keep(log_keep)))
         if self._length == 0.0 or math.isinf(lost):

@@ -103,6 +103,24 @@ class _Tabular(Law):
     def log_density(self, rank: Rank) -> Array:
         return self._sums[1].log_value(rank.log_q)
 
+    def gain_at_edge(self, epsilon: float) -> float:
+        edge = Rank.from_logit(np.array([-epsilon, epsilon]))
+        first, second = self.log_density(edge).tolist()
+        return float(first - second)
+
+    def log_mean_excess(self, rank: Rank) -> Array:
+        """``log(-(1-u) F'(u) / F(u))``: log of the mean of K - 1 under the weights ``k p_k (1-u)^(k-1)``.
+
+        It falls with u, and is the slope of ``log F`` as a (convex) function of ``log(1-u)``.
+        """
+        return np.asarray(self._excess_sum.log_value(rank.log_q) - self.log_density(rank), dtype=float)
+
+    @cached_property
+    def _excess_sum(self) -> PowerSum:
+        k, log_p = self._some
+        with np.errstate(divide="ignore"):
+            return PowerSum(k - 1.0, log_p + np.log(k) + np.log(k - 1.0))
+
     def _raw(self, rank: Rank) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
         log_u = np.asarray(rank.log_u, dtype=float)
@@ -393,6 +411,9 @@ class AtMost(_Tabular):
 
     def log_tail_mean(self, m: int) -> float:
         return super().log_tail_mean(m) if self._plain is None else self._plain.log_tail_mean(m)
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return super().gain_at_edge(epsilon) if self._plain is None else self._plain.gain_at_edge(epsilon)
 
     def thin(self, log_keep: float) -> AtMost:
         return AtMost(self.law.thin(log_keep), self.m)
