@@ -17,7 +17,7 @@ UP, DOWN, NEAREST, ECHO = "up", "down", "nearest", "echo"
 _MODES = {UP: ROUND_CEILING, DOWN: ROUND_FLOOR, NEAREST: ROUND_HALF_EVEN}
 _BOUNDS = frozenset({"epsilon", "delta", "log10_delta", "rho", "error"})
 _AS_GIVEN = frozenset({"base", "from", "target_epsilon", "max_epsilon", "at_epsilon", "at_success", "success_rate",
-                       "target_success", "value"})  # fmt: skip
+                       "target_success", "value", "confidence", "sensitivity"})  # fmt: skip
 MACHINE_DIGITS = 10
 
 

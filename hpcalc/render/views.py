@@ -91,7 +91,6 @@ _LABELS = {
     "rdp": "Rényi curve of the whole search",
     "bounds": "Every bound evaluated",
     "repetitions": "Runs K",
-    "runs": "quantiles of K",
     "base": "One run",
     "explain": "How the answer came about",
 }
@@ -272,6 +271,8 @@ class _Writer:
         if late is not None:
             parts.append(f"95 % of searches take at most {late} runs")
         text = "; ".join(parts)
+        if "runs" in rest:
+            rest["quantiles_of_K"] = rest.pop("runs")
         return [Headline(f"{name}{text[:1].upper()}{text[1:]}.")] if text else []
 
     def _compare(self, rest: dict[str, Any]) -> list[Block]:
@@ -281,28 +282,40 @@ class _Writer:
         at = f" at δ = {self.text(rest.pop('delta'), ('delta',))}" if "delta" in rest else ""
         name = f"{rest.pop('name')}: " if "name" in rest else ""
         headline = f"{name}Laws of K{footing}; ε is the cost of the whole search{at}."
+        if "selection" in rest:
+            confidence = self.text(rest.pop("confidence", None), ("confidence",))
+            headline = (
+                f"{name}Choosing one of {rest.pop('selection')} candidates{footing}{at}: "
+                f"the error stays below the one shown with probability {confidence}."
+            )
         if rest.get("reason"):
             headline = f"{name}No law has a finite bound{at}: {rest.pop('reason')}"
         inputs = [(label(key), self.text(rest.pop(key), (key,))) for key in ("base", "success_rate") if key in rest]
-        blocks: list[Block] = [Headline(headline), self.rows(rest.pop("rows", []))]
-        return [blocks[0], Fields("", tuple(inputs)), blocks[1]] if inputs else blocks
+        given: list[Block] = [Fields("", tuple(inputs))] if inputs else []
+        return [Headline(headline), *given, *self.rows(rest.pop("rows", []))]
 
-    def rows(self, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> Grid:
-        """Laws as a grid: name and parameters in one cell, and no column that is empty throughout."""
+    def rows(self, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> list[Block]:
+        """Laws as a grid: name and parameters in one cell, no column that is empty throughout, sentences below."""
         joined = []
+        remarks = []
         # what was solved for is a parameter of the law, unless it is the noise
-        shown = all((row.get("parameters") or {}).get(row.get("solved_for")) == row.get("value", 0) for row in rows)
+        shown = all(
+            "value" in row and (row.get("parameters") or {}).get(row.get("solved_for")) == row["value"] for row in rows
+        )
         for row in rows:
             law = str(row.get("dist", ""))
             parameters = row.get("parameters") or {}
             if parameters:
                 law += f" {self.text(parameters, ('parameters',))}"
-            rest = {key: value for key, value in row.items() if key not in ("dist", "parameters")}
-            if shown:
-                del rest["solved_for"], rest["value"]
-            joined.append({"law": law, **rest})
+            if row.get("reason"):
+                remarks.append(f"{law or row.get('mechanism', '')}: {row['reason']}")
+            hidden = ("dist", "parameters", "reason", *(("solved_for", "value") if shown else ()))
+            first = {"mechanism": row["mechanism"]} if "mechanism" in row else {}
+            first["law"] = law or None
+            joined.append({**first, **{key: value for key, value in row.items() if key not in (*hidden, *first)}})
         used = {key for row in joined for key, value in row.items() if value is not None}
-        return self.grid("rows", [{key: row.get(key) for key in row if key in used} for row in joined], emphasis)
+        grid = self.grid("rows", [{key: row.get(key) for key in row if key in used} for row in joined], emphasis)
+        return [grid, *([Notes("Remarks", tuple(dict.fromkeys(remarks)))] if remarks else [])]
 
     def _plan(self, rest: dict[str, Any]) -> list[Block]:
         chosen = rest.get("recommended")
@@ -318,7 +331,7 @@ class _Writer:
             rest.pop(key, None)
         grid = self.rows(rest.pop("rows"), index)
         reason = (Notes("Recommended", (str(chosen["reason"]),)),) if chosen.get("reason") else ()
-        return [Headline(headline), grid, *reason]
+        return [Headline(headline), *grid, *reason]
 
     # anything else
 
