@@ -103,7 +103,9 @@ class RankCurve:
             # where F(V) is 0 from the left node on, that node dominates the cell
             gone = np.isneginf(g[:-1])
             theta, chord, low = np.where(gone, 0.0, theta), np.where(gone, 1.0, chord), np.where(gone, 1.0, low)
-            return theta, np.log(np.minimum(chord, 1.0)), np.log(low)
+            # neither is below its value at the right node, which may be too small for a plain number
+            end_a, end_b = (np.where(gone, 0.0, end) for end in (self.log_f[1:] - self.log_f[:-1], g[1:] - g[:-1]))
+            return theta, np.maximum(np.log(np.minimum(chord, 1.0)), end_a), np.maximum(np.log(low), end_b)
 
     @cached_property
     def vertices(self) -> tuple[Array, Array]:
