@@ -310,9 +310,12 @@ class _Writer:
             if row.get("reason"):
                 remarks.append(f"{law or row.get('mechanism', '')}: {row['reason']}")
             hidden = ("dist", "parameters", "reason", *(("solved_for", "value") if shown else ()))
-            first = {"mechanism": row["mechanism"]} if "mechanism" in row else {}
-            first["law"] = law or None
-            joined.append({**first, **{key: value for key, value in row.items() if key not in (*hidden, *first)}})
+            rest = {key: value for key, value in row.items() if key not in hidden}
+            if "mechanism" in rest:  # the first cell must tell rows apart, for a grid in parts repeats it
+                kind = (rest.pop("mechanism"), law, rest.pop("noise", ""))
+                joined.append({"mechanism": ", ".join(word for word in kind if word), **rest})
+            else:
+                joined.append({"law": law, **rest})
         used = {key for row in joined for key, value in row.items() if value is not None}
         grid = self.grid("rows", [{key: row.get(key) for key in row if key in used} for row in joined], emphasis)
         return [grid, *([Notes("Remarks", tuple(dict.fromkeys(remarks)))] if remarks else [])]
@@ -368,8 +371,6 @@ class _Writer:
     def grid(self, key: str, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> Grid:
         """A list of mappings as a grid whose columns are the union of their keys."""
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        # a sentence is easier to skip at the end of a line
-        columns.sort(key=lambda name: name == "reason")
         cells = tuple(
             tuple("" if row.get(name) is None else self.text(row[name], (key, name)) for name in columns)
             for row in rows
