@@ -1,0 +1,559 @@
+"""R1 to R4: reference values, brute force on dense grids, closed forms, and what every bound must satisfy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from mechanisms import random_mechanism, searches
+
+from hpcalc import paper
+from hpcalc.analysis import bound
+from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve
+from hpcalc.convert import Curve, epsilon_at, epsilon_from_rdp
+from hpcalc.logmath import Rank
+from hpcalc.prices import priced_bound
+from hpcalc.ranks import rank_curve
+from hpcalc.refined import (
+    Price,
+    ProfileBound,
+    RefinedRDP,
+    conditional_log_profile,
+    conditional_pure,
+    envelope,
+    log_supremum,
+    refined_pure,
+    smallest_epsilon,
+)
+from hpcalc.runs import (
+    AtLeastOne,
+    AtMost,
+    Binomial,
+    FinitePmf,
+    Fixed,
+    Law,
+    Poisson,
+    Threshold,
+    TruncatedNegativeBinomial,
+)
+
+tnb = TruncatedNegativeBinomial.with_mean
+from_gamma = TruncatedNegativeBinomial.from_gamma
+
+# ---------------------------------------------------------------------------------------------------------------
+# reference values: converged numbers computed once by other code, one object a row
+# ---------------------------------------------------------------------------------------------------------------
+
+ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "reference" / "best_of_k.json").read_text("utf-8"))
+
+
+def base_of(row: dict[str, Any]) -> Base:
+    ((kind, value),) = row["base"].items()
+    return {"zcdp": ZCDP, "gaussian": Gaussian, "pure": PureDP}[kind](value)
+
+
+def law_of(row: dict[str, Any]) -> Law:
+    first, *rest = row["params"]
+    if row["dist"] == "poisson":
+        return Poisson(first)
+    return tnb(rest[0], eta=first) if row["dist"] == "tnb-mean" else Binomial(int(first), rest[0])
+
+
+def name_of(row: dict[str, Any]) -> str:
+    return f"{row['base']} {row['dist']} {row['params']}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_reference(row):
+    base, law = base_of(row), law_of(row)
+    answer = bound(base, law, delta=row["delta"])
+    by_name = {item.method: item.epsilon for item in answer.bounds}
+    if "pure" in row["base"]:
+        assert by_name["refined-pure"] == pytest.approx(row["best"], rel=1e-9)
+        assert row["best"] * 0.98 <= answer.epsilon <= row["best"] * (1.0 + 1e-9)
+        return
+    assert row["lower"] * (1.0 - 1e-4) <= answer.epsilon <= row["best"] * (1.0 + 1e-3)
+    assert answer.lower is not None
+    assert row["best"] * (1.0 - 5e-3) <= answer.lower.epsilon <= answer.epsilon
+    # each method by itself, not only the smallest
+    assert row["refined_rdp"] * (1.0 - 1e-4) <= by_name["refined-rdp"] <= row["refined_rdp"] * (1.0 + 1e-3)
+    profile = ProfileBound(base, law).epsilon(math.log(row["delta"]))
+    # (a tighter region than the reference's may lower R2 on a curve a little)
+    assert row["profile"] * (1.0 - 1e-3) <= profile <= row["profile"] * (1.0 + 1e-3)
+    if "paper" in row:
+        name = "theorem-6" if row["dist"] == "poisson" else "theorem-2"
+        assert by_name[name] == pytest.approx(row["paper"], rel=1e-6)
+    assert answer.epsilon <= min(by_name[name] for name in by_name if not name.startswith("refined"))
+
+
+def test_published_examples():
+    """One 0.1-zCDP run, mean 10, order 2: Theorem 2 gives 4.22."""
+    law = from_gamma(1.0, 0.1)
+    assert float(paper.theorem_2(ZCDP(0.1), law).rdp(np.array([2.0]))[0]) == pytest.approx(4.22, abs=0.005)
+    assert float(RefinedRDP(ZCDP(0.1), law).sharpen(2.0).rdp(2.0)) == pytest.approx(1.33522, abs=5e-5)
+    assert float(RefinedRDP(Gaussian(5**0.5), law).sharpen(2.0).rdp(2.0)) == pytest.approx(1.26673, abs=5e-5)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R1 against a dense grid
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def dense(base: Base) -> tuple[Rank, Rank]:
+    """Ranks far finer than the product's nodes, and the region there (closed forms, tested elsewhere)."""
+    count = 20_001 if base.region_tolerance < 1e-12 else 6001
+    x = np.unique(np.concatenate([np.linspace(-8.0, 5.0, count), np.linspace(-37.0, -8.0, 500), base.kinks]))
+    x = np.concatenate([[-np.inf], x, [np.inf]])
+    rank = Rank.from_normal(x)
+    return rank, base.region(rank)
+
+
+def log_f(law: Law, rank: Rank) -> np.ndarray:
+    """``log f'(1-u)`` written down again."""
+    u, log_q = np.exp(rank.log_u), rank.log_q
+    if isinstance(law, Poisson):
+        return math.log(law.mu) - law.mu * u
+    if isinstance(law, TruncatedNegativeBinomial):
+        gamma, eta = math.exp(law.log_gamma), law.eta
+        mean = (1 / gamma - 1) / -law.log_gamma if eta == 0 else eta * (1 - gamma) / (gamma * (1 - gamma**eta))
+        return math.log(mean) - (eta + 1) * np.log1p((1 / gamma - 1) * u)
+    if isinstance(law, Binomial):
+        with np.errstate(divide="ignore"):
+            return math.log(law.n * law.p) + (law.n - 1) * np.log1p(-np.minimum(law.p * u, 1.0))
+    if isinstance(law, FinitePmf):
+        terms = [math.log(k * p) + (k - 1) * np.maximum(log_q, -1e300) for k, p in law.probabilities if k]
+        return np.logaddexp.reduce(terms, axis=0)
+    raise TypeError(law)
+
+
+MIXED = FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5)))
+LAWS: list[Law] = [
+    Poisson(0.3),
+    Poisson(10.0),
+    tnb(10.0, eta=-0.5),
+    tnb(40.0, eta=0.0),
+    tnb(1.01, eta=1.0),
+    tnb(100.0, eta=5.0),
+    Binomial(20, 0.5),
+    MIXED,
+]
+BASES: list[Base] = [
+    Gaussian(1.0),
+    Gaussian(10.0),
+    PureDP(1.0),
+    Laplace(0.7),
+    ZCDP(0.1),
+    RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0}),
+]
+ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 8.0])
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_renyi_bound_by_brute_force(base):
+    rank, image = dense(base)
+    for law in LAWS:
+        plain = RefinedRDP(base, law)
+        for order in ORDERS:
+            value = order * log_f(law, rank) - (order - 1.0) * log_f(law, image)
+            log_m = float(np.nanmax(value))
+            gain = math.exp((order - 1.0) * float(base.rdp(order)))
+            if isinstance(law, FinitePmf):
+                true = math.log(0.1 + math.exp(log_m) * gain) / (order - 1.0)
+            else:
+                true = math.log1p(math.exp(log_m) * (gain - 1.0)) / (order - 1.0)
+            sharp = plain.sharpen(order)
+            assert float(log_supremum(plain._curve, np.array([order]))[0]) >= log_m - 1e-9
+            assert float(plain.rdp(order)) >= float(sharp.rdp(order)) - 1e-12
+            assert true * (1.0 - 1e-7) <= float(sharp.rdp(order)) <= true * (1.0 + 5e-4) + 1e-9, (law, order)
+
+
+def test_renyi_bound_is_finite_next_to_order_one():
+    for base in (ZCDP(0.1), Gaussian(1.0), PureDP(0.5)):
+        for law in (Poisson(0.5), Poisson(20.0), tnb(10.0, eta=0.0)):
+            value = RefinedRDP(base, law).rdp(np.array([1.0 + 1e-9, 1.0 + 1e-6, 1.0 + 1e-3, 1.01]))
+            assert np.isfinite(value).all()
+            assert value[0] == pytest.approx(value[2], rel=0.05)
+
+
+def test_renyi_bound_at_order_infinity():
+    law = tnb(10.0, eta=0.0)
+    assert RefinedRDP(ZCDP(0.1), law).rdp(math.inf) == math.inf
+    assert RefinedRDP(PureDP(1.0), law).rdp([2.0, math.inf])[1] == pytest.approx(refined_pure(1.0, law), rel=1e-12)
+
+
+def test_poisson_below_mean_one_is_sound_and_positive():
+    """The paper's formula is negative here, because it drops the chance of no run at all."""
+    value = float(RefinedRDP(ZCDP(0.1), Poisson(0.5)).sharpen(2.0).rdp(2.0))
+    rank, image = dense(ZCDP(0.1))
+    log_m = float(np.max(2.0 * log_f(Poisson(0.5), rank) - log_f(Poisson(0.5), image)))
+    assert value == pytest.approx(math.log1p(math.exp(log_m) * math.expm1(0.2)), rel=1e-4)
+    assert value > 0.0
+    assert 0.2 + math.log(0.5) < 0.0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R2 against numerical integration of the envelope
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def integrated(
+    law: Law, base: Base, losses: np.ndarray, mass: np.ndarray, epsilon: float, price: Price | None
+) -> float:
+    """``∫ phi + ∫ max_u [F(u) - phi(u) - F(V(u)) e^eps dQ'/dQ]_+ dQ``, the maximum taken on a dense grid."""
+    rank, image = dense(base)
+    f, g = np.exp(log_f(law, rank)), np.exp(log_f(law, image))
+    total = 0.0
+    if price is not None:
+        knots = np.exp(price.log_u)
+        total = float(np.sum(np.diff(knots) * 0.5 * (price.value[1:] + price.value[:-1])))
+        f = f - np.interp(np.exp(rank.log_u), knots, price.value)
+    for s, q in zip(np.exp(epsilon - losses), mass, strict=True):
+        total += q * max(float(np.max(f - g * s)), 0.0)
+    return total
+
+
+def gaussian_losses(sigma: float, count: int = 1500) -> tuple[np.ndarray, np.ndarray]:
+    """Privacy losses log(dQ/dQ') and masses of N(0,1) against N(1/sigma,1) at midpoints."""
+    s = 1.0 / sigma
+    edges = np.linspace(-12.0, 12.0, count + 1)
+    y = 0.5 * (edges[1:] + edges[:-1])
+    density = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi)
+    return s * s / 2.0 - s * y, density * np.diff(edges)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 2.0])
+@pytest.mark.parametrize("law", [Poisson(10.0), tnb(10.0, eta=0.0), Binomial(20, 0.3), MIXED], ids=repr)
+def test_profile_bound_of_a_gaussian_by_integration(sigma, law):
+    base = Gaussian(sigma)
+    losses, mass = gaussian_losses(sigma)
+    for delta in (1e-2, 1e-6):
+        epsilon, sharp = ProfileBound(base, law).solve(math.log(delta))
+        true = integrated(law, base, losses, mass, epsilon, None)
+        assert true * (1.0 - 1e-5) <= delta
+        # delta may be looser by what the tolerance of epsilon (and the integral's error) makes of it
+        steepness = -float(sharp.log_delta(epsilon * 1.001) - sharp.log_delta(epsilon)) / (0.001 * epsilon)
+        assert true >= delta * (1.0 - 5e-4 * epsilon * steepness - 2e-4)
+
+
+def test_profile_bound_of_randomized_response_by_hand():
+    """Two outcomes of losses +eps0 and -eps0: the envelope is evaluated at two points only."""
+    eps0, law = 1.0, tnb(10.0, eta=0.5)
+    base = PureDP(eps0)
+    p = math.exp(eps0) / (1.0 + math.exp(eps0))
+    losses, mass = np.array([eps0, -eps0]), np.array([p, 1.0 - p])
+    for epsilon in (0.2, 1.0, 2.0):
+        sharp = ProfileBound(base, law, rank_curve(base, law, 4000))
+        true = integrated(law, base, losses, mass, epsilon, None)
+        found = math.exp(float(sharp.log_delta(epsilon)))
+        assert true * (1.0 - 1e-7) <= min(found, 1.0) or true > 1.0
+        assert found <= true * (1.0 + 2e-3)
+
+
+def test_profile_bound_with_a_price_by_integration():
+    base, law, delta = Gaussian(10.0), Poisson(100.0), 1e-6
+    epsilon, plain = ProfileBound(base, law).solve(math.log(delta))
+    value, priced = priced_bound(plain, epsilon, math.log(delta))
+    assert epsilon == pytest.approx(2.514, abs=2e-3)
+    assert value <= 2.40
+    losses, mass = gaussian_losses(10.0)
+    assert priced.price is not None
+    true = integrated(law, base, losses, mass, value, priced.price)
+    assert true * (1.0 - 1e-3) <= delta
+    assert true >= delta * 0.9
+    # any price at all is valid
+    rng = random.Random(2)
+    curve = rank_curve(base, law)
+    for _ in range(5):
+        first = rng.randrange(1, curve.x.size - 40)
+        phi = np.array([0.0, *(rng.uniform(0.0, 20.0) for _ in range(30)), 0.0])
+        price = Price(curve.rank.log_u[first : first + phi.size], phi)
+        found = math.exp(float(ProfileBound(base, law, curve, price).log_delta(2.4)))
+        assert found >= min(integrated(law, base, losses, mass, 2.4, price), 1.0) * (1.0 - 1e-4)
+
+
+def test_price_must_close():
+    u = np.log([0.1, 0.2, 0.3])
+    for bad in ([0.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, -1.0, 0.0]):
+        with pytest.raises(ValueError, match="price"):
+            Price(u, np.array(bad))
+    assert Price(u, np.array([0.0, 1.0, 0.0])).log_total == pytest.approx(math.log(0.1))
+
+
+def test_envelope_of_lines():
+    """The mixture of hinges is the upper envelope itself."""
+    rng = random.Random(4)
+    for _ in range(20):
+        a = np.sort([rng.uniform(0.0, 5.0) for _ in range(12)])[::-1]
+        b = np.minimum(np.sort([rng.uniform(0.0, 5.0) for _ in range(12)])[::-1], a)
+        found = envelope(np.log(b), np.log(a), math.log(a[0]))
+        weight, shift = np.exp(found.log_weights), np.exp(found.shifts)
+        for s in np.geomspace(1e-3, 1e3, 60):
+            direct = max(float(np.max(a - b * s)), 0.0)
+            hinges = float(np.sum(weight * np.maximum(1.0 - s / shift, 0.0)))
+            assert hinges == pytest.approx(direct, rel=1e-9, abs=1e-12)
+
+
+def test_weights_add_up_to_the_mean():
+    for law in (Poisson(10.0), tnb(10.0, eta=0.0), Fixed(7), AtMost(Poisson(3.0), 5)):
+        found = ProfileBound(Gaussian(1.0), law).safe
+        assert float(np.sum(np.exp(found.log_weights))) == pytest.approx(law.mean, rel=1e-9)
+
+
+def test_where_a_law_may_vanish():
+    """F(1) = 0 (fixed k), a region that reaches 1 (slack): sound, finite and never NaN."""
+    for base in (ApproxDP(0.5, 1e-6), ProfileCurve({0.0: 0.3, 0.5: 0.1, 1.0: 1e-9}), Gaussian(1.0), PureDP(60.0)):
+        for law in (Fixed(50), Fixed(1), Binomial(3, 1.0), FinitePmf(((7, 0.5), (9, 0.5)))):
+            profile = ProfileBound(base, law)
+            value = profile.log_delta(np.array([0.0, 1.0, 5.0, 50.0, 5000.0]))
+            assert not np.isnan(value).any()
+            assert np.all(np.diff(value) <= 1e-12)
+            assert not np.isnan(RefinedRDP(base, law).rdp(np.array([1.1, 2.0, 30.0]))).any()
+    # one run is one run, to the certification's margin
+    assert ProfileBound(ApproxDP(0.5, 1e-6), Fixed(1)).epsilon(math.log(1e-3)) == pytest.approx(
+        epsilon_at(ApproxDP(0.5, 1e-6), math.log(1e-3)).value, rel=2e-4
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R3: closed forms and the search for other laws
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
+def test_pure_closed_forms(epsilon):
+    with mp.workdps(50):
+        e = mp.exp(mp.mpf(epsilon))
+        eps = mp.mpf(epsilon)
+        for eta in (-0.99, -0.5, 0.0, 1e-12, 1.0, 5.0):
+            for log_gamma in (-700.0, -5.0, -1e-9):
+                law = TruncatedNegativeBinomial(eta, log_gamma)
+                gamma = mp.exp(mp.mpf(log_gamma))
+                true = eps + (1 + mp.mpf(eta)) * mp.log((e + gamma) / (1 + gamma * e))
+                assert refined_pure(epsilon, law) == pytest.approx(float(true), rel=1e-9)
+                assert refined_pure(epsilon, law) <= (2.0 + eta) * epsilon * (1.0 + 1e-12)
+        for mu in (1e-3, 1.0, 500.0):
+            assert refined_pure(epsilon, Poisson(mu)) == pytest.approx(float(eps + mu * mp.tanh(eps / 2)), rel=1e-9)
+        for n, p in ((1, 0.5), (20, 0.3), (7, 1.0)):
+            true = eps + (n - 1) * mp.log((1 + e - mp.mpf(p)) / (1 + e - mp.mpf(p) * e))
+            assert refined_pure(epsilon, Binomial(n, p)) == pytest.approx(float(true), rel=1e-9)
+        for k in (1, 2, 200):
+            assert refined_pure(epsilon, Fixed(k)) == pytest.approx(k * epsilon, rel=1e-9)
+
+
+def test_pure_known_values():
+    assert refined_pure(1.0, Poisson(10.0)) == pytest.approx(5.62117157260, rel=1e-9)
+    assert refined_pure(1.0, tnb(10.0, eta=0.0)) == pytest.approx(1.93924, abs=5e-6)
+    half = FinitePmf(((1, 0.5), (1000, 0.5)))
+    assert refined_pure(1.0, half) == pytest.approx(4.73, abs=5e-3)
+
+
+def test_pure_search_by_brute_force():
+    rng = random.Random(7)
+    for _ in range(25):
+        ks = sorted(rng.sample(range(1, 300), rng.randint(1, 4)))
+        weights = [rng.random() + 0.01 for _ in ks]
+        law = FinitePmf(tuple((k, w / math.fsum(weights)) for k, w in zip(ks, weights, strict=True)))
+        epsilon = 10.0 ** rng.uniform(-2.0, 1.0)
+        edge = 1.0 / (1.0 + math.exp(epsilon))
+        u = np.concatenate([edge * np.geomspace(1e-9, 1.0, 20_000), np.linspace(0.0, edge, 20_000)])
+        gain = log_f(law, Rank.from_u(u)) - log_f(law, Rank.from_u(np.exp(epsilon) * u))
+        true = epsilon + float(np.max(gain))
+        assert true * (1.0 - 1e-9) <= refined_pure(epsilon, law) <= true * (1.0 + 1e-5)
+
+
+def test_pure_answer_is_attained_by_randomized_response():
+    """A split outcome gives the log ratio in the limit, so nothing smaller holds."""
+    law, epsilon = from_gamma(0.0, 0.05), 1.0
+    p = mp.exp(1) / (1 + mp.exp(1))
+
+    def f(x: mp.mpf) -> mp.mpf:
+        return mp.log(1 - (1 - mp.mpf("0.05")) * x) / mp.log(mp.mpf("0.05"))
+
+    # outcomes by rank: the likelier under Q' first, but for a sliver of the other one, ranked in between
+    top_q, top_p, sliver = 1 - p, p, mp.mpf("1e-12")
+    block_q = f(1 - top_q) - f(1 - top_q - sliver)
+    block_p = f(1 - top_p) - f(1 - top_p - sliver * mp.exp(-1))
+    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# R4
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def test_conditional_sampling():
+    for accept in (1e-6, 0.01, 0.4, 1.0):
+        for eps in (0.1, 1.0, 5.0):
+            v = min(math.exp(eps) * accept, 1.0 - math.exp(-eps) * (1.0 - accept))
+            assert conditional_pure(eps, accept) == pytest.approx(eps + math.log(v / accept), rel=1e-9)
+            assert conditional_pure(eps, accept) <= 2.0 * eps * (1.0 + 1e-12)
+        base = Gaussian(1.0)
+        v = float(mp.ncdf(mp.erfinv(2 * mp.mpf(accept) - 1) * mp.sqrt(2) + 1)) if accept < 1.0 else 1.0
+        for t in (0.0, 1.0, 6.0):
+            direct = float(base.log_profile(t - math.log(v / accept))) - math.log(accept)
+            found = float(conditional_log_profile(base, accept, t))
+            assert found == pytest.approx(min(direct, 0.0), rel=1e-9, abs=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what every bound must satisfy
+# ---------------------------------------------------------------------------------------------------------------
+
+#: How far a discretised bound may move the wrong way.
+SLACK = 2e-4
+
+
+def renyi_epsilon(base: Base, law: Law, log_delta: float) -> float:
+    (found,) = bound(base, law, delta=math.exp(log_delta), method="refined-rdp", lower=False).bounds
+    return found.epsilon
+
+
+def profile_epsilon(base: Base, law: Law, log_delta: float) -> float:
+    return ProfileBound(base, law).epsilon(log_delta)
+
+
+METHODS = [renyi_epsilon, profile_epsilon]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("law", [Poisson(10.0), tnb(10.0, eta=-0.5), Binomial(10, 0.3)], ids=repr)
+def test_more_loss_or_less_delta_never_gives_less(method, law):
+    losses = np.geomspace(0.02, 2.0, 5)
+    for family in (lambda x: Gaussian(1.0 / x), lambda x: ZCDP(x), lambda x: PureDP(x)):
+        values = [method(family(float(x)), law, math.log(1e-6)) for x in losses]
+        assert all(b >= a * (1.0 - SLACK) for a, b in itertools.pairwise(values))
+    for base in (Gaussian(1.0), ZCDP(0.1)):
+        values = [method(base, law, log_delta) for log_delta in np.linspace(math.log(1e-2), math.log(1e-15), 5)]
+        assert all(b >= a * (1.0 - SLACK) for a, b in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_runs_never_give_less(method):
+    means = np.geomspace(1.0, 200.0, 5).tolist()
+    for base in (Gaussian(1.0), ZCDP(0.1)):
+        for make in (lambda m: tnb(m, eta=0.0), lambda m: tnb(m, eta=1.0), Poisson):
+            values = [method(base, make(mean), math.log(1e-6)) for mean in means]
+            assert all(b >= a * (1.0 - SLACK) for a, b in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("base", [Gaussian(1.0), Gaussian(20.0), ZCDP(0.1), ZCDP(1e-3), Laplace(1.0)], ids=repr)
+@pytest.mark.parametrize("eta", [-0.9, 0.0, 3.0])
+def test_gamma_one_gives_back_the_single_run(base, eta):
+    log_delta = math.log(1e-6)
+    cks = epsilon_at(base, log_delta, "cks").value
+    best = epsilon_at(base, log_delta).value
+    for law in (tnb(1.0, eta=eta), TruncatedNegativeBinomial(eta, -1e-13), Fixed(1), Binomial(1, 1.0)):
+        assert renyi_epsilon(base, law, log_delta) == pytest.approx(cks, rel=5e-6)
+        assert profile_epsilon(base, law, log_delta) == pytest.approx(best, rel=SLACK)
+        orders = np.array([1.5, 2.0, 20.0])
+        assert RefinedRDP(base, law).rdp(orders) == pytest.approx(base.rdp(orders), rel=1e-9)
+        if base.pure_epsilon < math.inf:
+            assert refined_pure(base.pure_epsilon, law) == pytest.approx(base.pure_epsilon, rel=1e-9)
+
+
+def test_between_one_run_and_the_paper():
+    """Never above the paper's bound by the same conversion, and with at least one run never below one run."""
+    rng = random.Random(11)
+    for _ in range(12):
+        rho = 10.0 ** rng.uniform(-3.0, 0.5)
+        base = rng.choice([ZCDP(rho), Gaussian(1.0 / math.sqrt(2.0 * rho))])
+        eta = rng.choice([-0.9, -0.5, 0.0, 0.5, 1.0, 5.0])
+        law = rng.choice([tnb(10.0 ** rng.uniform(0.0, 3.0), eta=eta), Poisson(10.0 ** rng.uniform(0.0, 2.0))])
+        log_delta = math.log(10.0) * rng.uniform(-12.0, -4.0)
+        renyi, profile = renyi_epsilon(base, law, log_delta), profile_epsilon(base, law, log_delta)
+        for curve in paper.curves(base, law):
+            assert renyi <= epsilon_from_rdp(curve, log_delta, "cks").value * (1.0 + SLACK), (base, law, curve.method)
+        if law.prob_zero == 0.0:
+            assert renyi >= epsilon_at(base, log_delta, "cks").value * (1.0 - 1e-6)
+            assert profile >= epsilon_at(base, log_delta).value * (1.0 - 1e-6)
+        orders = np.array([1.1, 2.0, 10.0])
+        if isinstance(law, TruncatedNegativeBinomial):
+            sharper = paper.theorem_2(base, law, sharper=True).rdp(orders)
+            found = np.array([float(RefinedRDP(base, law).sharpen(a).rdp(a)) for a in orders])
+            assert np.all(found <= sharper * (1.0 + SLACK))
+
+
+def test_no_bound_is_below_an_enumerated_search():
+    """Finite mechanisms, their exact guarantee, and every output law of the search in 50 digits."""
+    rng = random.Random(13)
+    orders = np.array([1.2, 2.0, 6.0])
+    for _ in range(40):
+        mechanism = random_mechanism(rng)
+        up = 1.0 + 1e-13
+        grid = np.array([1.1, 1.5, 2.0, 3.0, 6.0, 12.0])
+        base: Base = rng.choice(
+            [
+                PureDP(mechanism.pure_epsilon() * up),
+                RDPCurve(dict(zip(grid.tolist(), (mechanism.rdp(grid) * up).tolist(), strict=True))),
+                ProfileCurve({t: min(mechanism.profile(t) * up, 1.0) for t in (0.0, 0.1, 0.3, 0.7, 1.5, 3.5)}),
+            ]
+        )
+        law = rng.choice([*LAWS, Fixed(9), AtMost(Poisson(5.0), 6), AtLeastOne(Poisson(0.7))])
+        pairs = searches(mechanism, law)
+        if np.isfinite(base.rdp(orders)).any():
+            use = orders[np.isfinite(base.rdp(orders))]
+            pairs.assert_renyi_at_most(use, RefinedRDP(base, law).rdp(use), (base, law))
+        sharp = ProfileBound(base, law).solve(math.log(0.01))[1]
+        for epsilon in (0.0, 0.2, 1.0, 3.0):
+            claimed = math.exp(float(sharp.log_delta(epsilon)))
+            pairs.assert_delta_at_most(epsilon, claimed, (base, law))
+        if base.pure_epsilon < math.inf:
+            assert pairs.largest_loss() <= refined_pure(base.pure_epsilon, law) * (1.0 + 1e-11) + 1e-14
+
+
+def test_extreme_laws_stay_finite():
+    log_delta = math.log(1e-6)
+    for law in (tnb(1e4, eta=-0.99), TruncatedNegativeBinomial(0.0, -690.0), Poisson(1e-9), Poisson(1e5), Fixed(1000)):
+        for base in (Gaussian(2.0), ZCDP(0.01), PureDP(0.5), Laplace(3.0)):
+            for method in METHODS:
+                value = method(base, law, log_delta)
+                assert value >= 0.0
+                assert math.isfinite(value), (law, base)
+
+
+def test_envelopes_bracket_and_agree():
+    """The certified envelope and the samples' own differ by no more than the tolerance asked for."""
+    for base in (Gaussian(1.0), ZCDP(0.1), Laplace(1.0)):
+        for law in (Poisson(10.0), tnb(30.0, eta=0.0), Fixed(5)):
+            epsilon, sharp = ProfileBound(base, law).solve(math.log(1e-6))
+            inner = smallest_epsilon(lambda e: sharp.nodes.log_delta(base, e), math.log(1e-6))
+            assert inner <= epsilon <= inner * (1.0 + 2e-4)
+            assert float(sharp.log_delta(epsilon)) <= math.log(1e-6) + 1e-9
+
+
+def test_solver_returns_a_value_that_meets_delta():
+    steps = [(0.0, -1.0), (1.0, -2.0), (7.5, -20.0), (1e6, -1e4)]
+
+    def stairs(epsilon: np.ndarray) -> np.ndarray:
+        return np.array([y for x, y in steps if x <= float(epsilon)][-1])
+
+    for log_delta, least in ((-0.5, 0.0), (-1.0, 0.0), (-1.5, 1.0), (-10.0, 7.5), (-1e3, 1e6)):
+        found = smallest_epsilon(stairs, log_delta)
+        assert stairs(np.array(found)) <= log_delta
+        assert found == pytest.approx(least, rel=1e-9)
+    assert smallest_epsilon(stairs, -1e5) == math.inf
+    smooth = smallest_epsilon(lambda e: -0.5 * np.asarray(e) ** 2, -18.0)
+    assert smooth == pytest.approx(6.0, rel=1e-9)
+    assert -0.5 * smooth**2 <= -18.0
+
+
+def test_curve_of_the_whole_search_converts_like_any_other():
+    law = Poisson(10.0)
+    curve = Curve(RefinedRDP(ZCDP(0.1), law).rdp, "refined-rdp", "R1", None)
+    assert epsilon_from_rdp(curve, math.log(1e-6), "cks").value == pytest.approx(4.2258, rel=2e-3)
+
+
+def test_threshold_has_only_conditional_bounds():
+    answer = bound(PureDP(1.0), Threshold(0.1), delta=0.0)
+    assert answer.best is not None
+    assert answer.best.method == "refined-conditional"
+    assert answer.epsilon == pytest.approx(conditional_pure(1.0, 0.1), rel=1e-9)
