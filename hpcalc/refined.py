@@ -193,7 +193,7 @@ class RefinedRDP:
         for _ in range(8):
             edges, nodes = _edge_maxima(curve, order)
             top, known = np.max(edges, axis=1), np.nanmax(nodes, axis=1)
-            open_ = np.isfinite(top) & (top - known > target * np.maximum(1.0, np.abs(known)))
+            open_ = np.isfinite(top) & (top > known + target * np.maximum(1.0, np.abs(known)))
             if not open_.any() or curve.x.size > 4000:
                 break
             per_cell = np.maximum(edges[open_, 0::2], edges[open_, 1::2])
