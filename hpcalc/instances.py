@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcalc.base import ZCDP, Base, Gaussian
-from hpcalc.logmath import Array, Indices, Rank, log1mexp, log_ndtr, logsubexp, logsumexp
+from hpcalc.base import ZCDP, Base, Gaussian, PureDP
+from hpcalc.logmath import Array, Indices, Mask, Rank, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import concave_hull, smallest_epsilon
 from hpcalc.runs import Law
@@ -105,13 +105,46 @@ def region_pair(base: Base, x: Array) -> tuple[Array, Array]:
     x : ndarray
         Increasing normal scores of the ranks u at which the blocks are cut.
     """
-    cuts = np.unique(np.concatenate([x, base.kinks]))
+    core = base.core
+    cuts = np.unique(np.concatenate([x, core.kinks]))
     u = Rank(np.concatenate([[-np.inf], log_ndtr(cuts), [0.0]]), np.concatenate([[0.0], log_ndtr(-cuts), [-np.inf]]))
-    v = base.region(u)
+    if isinstance(core, PureDP):
+        log_q = _differences(u)
+        low = u.log_u[1:] <= -softplus(core.epsilon) * (1.0 - 1e-12)  # the corner is a node
+        log_p = log_q + np.where(low, core.epsilon, -core.epsilon)
+        return _with_slack((log_q, log_p), base.slack)
+    v = core.region(u)
+    keep = _resolved(u, v)
+    u, v = u.take(keep), v.take(keep)
     log_q, log_p = _differences(u), _differences(v)
-    if v.log_u[0] > -np.inf:  # the (eps, delta) atom that only the neighbouring input produces
+    if v.log_u[0] > -np.inf:  # an atom that only the neighbouring input produces
         log_q, log_p = np.concatenate([[-np.inf], log_q]), np.concatenate([v.log_u[:1], log_p])
-    return log_q, log_p
+    return _with_slack((log_q, log_p), base.slack)
+
+
+def _resolved(*ranks: Rank) -> Indices:
+    """Nodes far enough apart for the differences of each rank to keep their digits: blocks in between are merged."""
+
+    def apart(i: Indices, j: Indices) -> Mask:
+        out = np.ones(np.shape(i), dtype=bool)
+        for rank in ranks:
+            log = np.where(rank.log_u[i] > -0.5, rank.log_q[i], rank.log_u[i])
+            other = np.where(rank.log_u[i] > -0.5, rank.log_q[j], rank.log_u[j])
+            with np.errstate(invalid="ignore"):
+                far = np.abs(other - log) > 1e-3 * (1.0 + np.minimum(np.abs(log), np.abs(other)))
+            out &= far | (np.isinf(log) & np.isinf(other))
+        return out
+
+    every = np.arange(ranks[0].log_u.size)
+    if apart(every[:-1], every[1:]).all():
+        return every
+    keep = [0]
+    for i in every[1:].tolist():
+        if apart(np.array(keep[-1]), np.array(i)):
+            keep.append(i)
+    if keep[-1] != every[-1]:  # the last node stays, at the cost of the one before it
+        keep[-1:] = [int(every[-1])] if len(keep) > 1 else [0, int(every[-1])]
+    return np.array(keep)
 
 
 def _differences(rank: Rank) -> Array:
