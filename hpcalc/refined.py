@@ -197,7 +197,8 @@ class RefinedRDP:
             if not open_.any() or curve.x.size > 4000:
                 break
             per_cell = np.maximum(edges[open_, 0::2], edges[open_, 1::2])
-            split = (per_cell > (known + 0.1 * (top - known))[open_, None]).any(axis=0)
+            enough = known[open_] + 0.1 * (top[open_] - known[open_])
+            split = (per_cell > enough[:, None]).any(axis=0)
             finer = curve.refine(split, 8)
             if finer is curve:
                 break
