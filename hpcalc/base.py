@@ -678,7 +678,9 @@ class RDPCurve(_CurveBase):
         return min((e for o, e in self.points if o == _INF), default=_INF)
 
     def describe(self) -> dict[str, Any]:
-        return dict(self.echo) if self.echo is not None else {"rdp": [list(point) for point in self.points]}
+        if self.echo is not None:
+            return dict(self.echo)
+        return {"rdp": [[x if x < _INF else "inf" for x in point] for point in self.points]}
 
     def rdp(self, orders: Array | float) -> Array:
         order = _orders(orders)

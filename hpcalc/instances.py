@@ -24,7 +24,7 @@ import numpy as np
 from hpcalc.base import ZCDP, Base, Gaussian, PureDP
 from hpcalc.logmath import Array, Indices, Mask, Rank, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
-from hpcalc.refined import concave_hull, smallest_epsilon
+from hpcalc.refined import LARGEST_EPSILON, concave_hull, smallest_epsilon
 from hpcalc.runs import Law
 
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
@@ -247,7 +247,10 @@ def _solve(law: Law, log_q: Array, log_p: Array, order: Indices, log_delta: floa
 
 
 def _pair_epsilon(log_a: Array, log_b: Array, log_delta: float) -> float:
-    return smallest_epsilon(lambda e: np.asarray(_log_hockey_stick(log_a, log_b, float(e))), log_delta)
+    found = smallest_epsilon(lambda e: np.asarray(_log_hockey_stick(log_a, log_b, float(e))), log_delta)
+    if math.isinf(found) and not _log_hockey_stick(log_a, log_b, 1e300) > log_delta:
+        return LARGEST_EPSILON  # the search ends there
+    return found
 
 
 def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Indices:
@@ -478,7 +481,7 @@ def _three_point_values(
 ) -> Array:
     """ε of each candidate (rows of x), ``-inf`` where it breaks the curve."""
     u0, v0, b, rest_q, rest_v = _points(curve, x)
-    fits = (b < 0.999 * rest_q) & (v0 > 0.0) & (rest_v > 0.0)
+    fits = (b > 0.0) & (b < 0.999 * rest_q) & (v0 > 0.0) & (rest_v > 0.0)
     b = np.where(fits, b, 0.5 * rest_q)
     log_bad = _least_bad(orders, budget, u0, v0, b, rest_q, rest_v)
     fits &= np.isfinite(log_bad) & (np.exp(log_bad) < rest_v) & (log_bad < np.log(b))

@@ -37,6 +37,7 @@ from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsubex
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 
 __all__ = [
+    "LARGEST_EPSILON",
     "Envelope",
     "Price",
     "ProfileBound",
@@ -46,6 +47,9 @@ __all__ = [
     "log_supremum",
     "refined_pure",
 ]
+
+#: Where the search for an epsilon that meets a delta ends.
+LARGEST_EPSILON = 1e9
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -459,7 +463,7 @@ def smallest_epsilon(
     Returns
     -------
     float
-        inf if nothing up to 1e9 meets it.
+        inf if nothing up to :data:`LARGEST_EPSILON` meets it.
     """
 
     def excess(epsilon: float) -> float:
@@ -479,7 +483,7 @@ def smallest_epsilon(
         lo, f_lo = hi, f_hi
         hi *= growth
         growth = 2.0
-        if hi > 1e9:
+        if hi > LARGEST_EPSILON:
             return math.inf
         f_hi = excess(hi)
     if lo == 0.0:
