@@ -31,7 +31,9 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import (
     Array,
+    Indices,
     Rank,
+    distinct,
     log1mexp,
     log_expm1,
     log_mills,
@@ -671,7 +673,7 @@ class RDPCurve(_CurveBase):
     @property
     def orders(self) -> Array | None:  # type: ignore[override]
         given = self._finite_points[0]
-        return given if self.pure_epsilon == _INF else np.union1d(given, search_orders())
+        return given if self.pure_epsilon == _INF else distinct(np.concatenate([given, search_orders()]))
 
     @property
     def pure_epsilon(self) -> float:
@@ -693,10 +695,10 @@ class RDPCurve(_CurveBase):
             place = np.where(inside, order, known[-1])
             between = np.interp(place, grid, chord) / (place - 1.0)
             # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
-            above = value[np.minimum(np.searchsorted(known, place), known.size - 1)]
+            index = np.minimum(np.searchsorted(known, place), known.size - 1)
+            above = value[index]
             out = np.where(inside, np.minimum(between, above), _INF)
-            exact = np.isin(order, known)
-            out = np.where(exact, above, out)
+            out = np.where(known[index] == order, above, out)
         if self.pure_epsilon < _INF:
             out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
         return np.asarray(out, dtype=float)
@@ -775,14 +777,14 @@ class ProfileCurve(Base):
     def _kinks(self) -> Array:
         # neighbouring lines e^t u + delta meet, the middle of the curve, and all of that mirrored (u to 1 - v)
         t, log_delta = self._arrays
-        some = np.unique(np.linspace(0, t.size - 1, min(t.size, 200)).astype(int))
+        some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, 200)).astype(np.intp))
         t, log_delta = t[some], log_delta[some]
         meet = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
         middle = np.max(log1mexp(log_delta) - softplus(t))
         log_u = np.minimum(np.concatenate([[-_INF], meet, [middle]]), 0.0)
         rank = Rank.from_log_u(log_u)
         x = np.concatenate([_normal_score(rank), -_normal_score(self.region(rank))])
-        return x[np.isfinite(x)]
+        return np.asarray(x[np.isfinite(x)], dtype=float)
 
     @property
     def kinks(self) -> Array:
@@ -808,7 +810,7 @@ class _Sum(_CurveBase):
         sets = [part.orders for part, _ in self.parts if part.orders is not None]
         if not sets:
             return None
-        merged = np.unique(np.concatenate(sets))
+        merged = distinct(np.concatenate(sets))
         return merged[np.isfinite(self.rdp(merged))]
 
     @property

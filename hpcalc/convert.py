@@ -31,7 +31,7 @@ import numpy as np
 
 from hpcalc.base import Base, cks_log_delta, region_from_rdp
 from hpcalc.errors import InvalidInput, NoFiniteBound
-from hpcalc.logmath import Array, Rank, logsubexp
+from hpcalc.logmath import Array, Rank, distinct, logsubexp
 
 __all__ = [
     "CKS",
@@ -462,7 +462,7 @@ def _supremum(
     supremum is at most its value where two lines meet that bound V from above: the chords of the neighbouring cells,
     continued. Cells whose bound exceeds the best node are split until the two agree.
     """
-    z = np.union1d(np.linspace(min(start, -1.0), 0.0, 129), np.linspace(0.0, 40.0, 33))
+    z = distinct(np.concatenate([np.linspace(min(start, -1.0), 0.0, 129), np.linspace(0.0, 40.0, 33)]))
     rank = Rank.from_logit(z)
     log_u, log_v = rank.log_u, region(rank).log_u
     for _ in range(40):

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcalc.base import ZCDP, Base, Gaussian, PureDP
-from hpcalc.logmath import Array, Indices, Mask, Rank, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
+from hpcalc.logmath import Array, Indices, Mask, Rank, distinct, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import LARGEST_EPSILON, concave_hull, smallest_epsilon
 from hpcalc.runs import Law
@@ -106,7 +106,7 @@ def region_pair(base: Base, x: Array) -> tuple[Array, Array]:
         Increasing normal scores of the ranks u at which the blocks are cut.
     """
     core = base.core
-    cuts = np.unique(np.concatenate([x, core.kinks]))
+    cuts = distinct(np.concatenate([x, core.kinks]))
     u = Rank(np.concatenate([[-np.inf], log_ndtr(cuts), [0.0]]), np.concatenate([[0.0], log_ndtr(-cuts), [-np.inf]]))
     if isinstance(core, PureDP):
         log_q = _differences(u)
@@ -624,10 +624,10 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> Lowe
     best = 0.0
     total = np.concatenate([[0.0], np.cumsum(q)])
     back = np.concatenate([[0.0], np.cumsum(q[::-1])])
-    for count in np.unique(np.geomspace(1, q.size, 80).astype(int)):
+    for count in distinct(np.geomspace(1, q.size, 80).astype(int)):
         high = order[::-1][:count]
         lows = int(np.searchsorted(total, max(accept - back[count], 0.0), side="left"))
-        chosen = np.unique(np.concatenate([order[:lows], high]))
+        chosen = distinct(np.concatenate([order[:lows], high]))
         mass_q, mass_p = float(np.sum(q[chosen])), float(np.sum(p[chosen]))
         if mass_q < accept or mass_p < accept:
             continue

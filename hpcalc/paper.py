@@ -24,7 +24,7 @@ import numpy as np
 from hpcalc.base import Base
 from hpcalc.convert import Curve, minimise_over_orders
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
+from hpcalc.logmath import Array, Rank, distinct, log1mexp, log_expm1, logaddexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import log_supremum
 from hpcalc.runs import AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
@@ -78,7 +78,7 @@ def smallest(found: Sequence[Curve], method: str, citation: str) -> Curve:
         rdp,
         method,
         citation,
-        None if free or not given else np.unique(np.concatenate(given)),
+        None if free or not given else distinct(np.concatenate(given)),
         tuple(dict.fromkeys(condition for curve in found for condition in curve.conditions)),
         max((curve.log_added_delta for curve in found), default=-_INF),
         min((curve.pure_epsilon for curve in found), default=_INF),
@@ -119,7 +119,7 @@ def monotone(curve: Curve) -> Curve:
         value, order = minimise_over_orders(curve.rdp, None)
         known, best = np.array([-_INF if order is None else order]), np.array([value])
     else:
-        known = np.unique(curve.orders)
+        known = distinct(curve.orders)
         best = np.minimum.accumulate(curve.rdp(known)[::-1])[::-1]
 
     def rdp(orders: Array) -> Array:

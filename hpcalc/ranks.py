@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Mask, Rank, logsubexp, ndtri_exp
+from hpcalc.logmath import Array, Mask, Rank, distinct, logsubexp, ndtri_exp
 
 __all__ = ["RankCurve", "RunLaw", "rank_curve"]
 
@@ -130,7 +130,8 @@ class RankCurve:
         right = np.where(np.isposinf(x[index + 1]), x[index] + 2.0, x[index + 1])
         share = np.arange(1, pieces) / pieces
         fresh = (left[:, None] + (right - left)[:, None] * share).ravel()
-        fresh = np.setdiff1d(fresh[(fresh > -_X_LIMIT) & (fresh < _X_LIMIT)], x)
+        fresh = distinct(fresh[(fresh > -_X_LIMIT) & (fresh < _X_LIMIT)])
+        fresh = fresh[x[np.minimum(np.searchsorted(x, fresh), x.size - 1)] != fresh]
         if fresh.size == 0:
             return self
         return _merge(self, _sample(self.base, self.law, fresh))
@@ -238,7 +239,7 @@ def rank_curve(base: Base, law: RunLaw, size: int = 256) -> RankCurve:
     # Nodes at multiples of a power of two: two laws on one base share most of them, and so the cached regions.
     step = 2.0 ** round(math.log2((hi - lo) / size))
     inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
-    return _sample(base, law, np.unique(np.concatenate([[-np.inf], inner, base.kinks, [np.inf]])))
+    return _sample(base, law, distinct(np.concatenate([[-np.inf], inner, base.kinks, [np.inf]])))
 
 
 def _first_score(base: Base, score: float) -> float:

@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
+from hpcalc.logmath import Array, Rank, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 
 __all__ = [
@@ -560,7 +560,7 @@ def _searched_gain(epsilon: float, law: RunLaw) -> float:
     # nodes by the log odds z of v, whose last value, at u = 1/(1+e^ε), is ε
     first = -40.0 - max(law.log_mean, 0.0)
     z = np.concatenate([np.linspace(first, min(epsilon, 40.0), 1500), np.linspace(40.0, max(epsilon, 40.0), 500)])
-    z = np.unique(np.minimum(z, epsilon))
+    z = distinct(np.minimum(z, epsilon))
     steepest = float(np.exp(law.log_mean_excess(Rank(np.array([-math.inf]), np.array([0.0]))))[0])
     tail = steepest * float(softplus(z[0] + log1mexp(-epsilon)))  # left of the first node
     best = upper = 0.0
@@ -579,7 +579,7 @@ def _searched_gain(epsilon: float, law: RunLaw) -> float:
         live = np.flatnonzero(cell > best * (1.0 + 1e-5))
         if live.size == 0 or live.size > 2000:
             break
-        z = np.unique(np.concatenate([np.linspace(z[i], z[i + 1], 9) for i in live]))
+        z = distinct(np.concatenate([np.linspace(z[i], z[i + 1], 9) for i in live]))
     return upper * (1.0 + 1e-11)  # for the rounding of the sums in m
 
 

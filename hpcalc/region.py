@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcalc.logmath import Array, Rank, log1mexp, logaddexp, logsubexp, softplus
+from hpcalc.logmath import Array, Rank, distinct, log1mexp, logaddexp, logsubexp, softplus
 
 __all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders"]
 
@@ -207,7 +207,7 @@ def _continuous_region(base: RenyiCurve, point: Rank) -> Array:
     logit = point.log_u - point.log_q
     seeds = _seeds(base)
     if logit.min() < seeds.place[0] or logit.max() > seeds.place[-1]:
-        seeds = _solve_afresh(base, np.sort(logit)[np.unique(np.linspace(0, logit.size - 1, 60).astype(int))])
+        seeds = _solve_afresh(base, np.sort(logit)[distinct(np.linspace(0, logit.size - 1, 60).astype(int))])
         if seeds.place.size < 2:
             return seeds.z
     x, side, z = _from_seeds(base, point, logit, seeds)

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 HEAVY = ("numpy", "scipy", "rich", "yaml", "matplotlib", "dp_accounting")
-NO_TABLE = ("scipy", "rich", "yaml", "matplotlib", "dp_accounting", "mpmath")
+NO_TABLE = ("scipy", "rich", "yaml", "matplotlib", "dp_accounting", "mpmath", "numpy.ma")
 SEARCH = "bound --dist poisson --mu 10 --delta 1e-6"
 # command line -> modules it must not load, and why
 PATHS = {

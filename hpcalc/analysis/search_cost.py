@@ -16,7 +16,7 @@ from hpcalc.base import ZCDP, Base, Gaussian, repeat
 from hpcalc.convert import Conversion, Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp, log_of_delta
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
-from hpcalc.logmath import Array, log1mexp
+from hpcalc.logmath import Array, distinct, log1mexp
 from hpcalc.refined import ProfileBound, RefinedRDP, conditional_log_profile, refined_pure
 from hpcalc.runs import Law, RunCount, Threshold
 
@@ -110,7 +110,7 @@ class BoundResult:
         if self.base.slack > 0.0 or not self.base.finite:
             return np.full(asked.shape, np.inf)
         include = wanted(self.method)
-        grid = np.unique(np.concatenate([asked, _ladder(asked)]))
+        grid = distinct(np.concatenate([asked, _ladder(asked)]))
         out = np.full(grid.shape, np.inf)
         for curve in paper.curves(self.base, self.runs, orders=None):
             if include(curve.method):
