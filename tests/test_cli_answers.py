@@ -300,3 +300,76 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
     assert "[#####...............] 1/4" in shown["late"]
     assert shown["late"].endswith("\r")
     assert shown["early"] == shown["pipe"] == ""
+
+
+REFUSED = {
+    "compare --pure 1 --mean 3 --at-epsilon 2": "--at-epsilon 2: compares on another footing than --mean",
+    "compare --pure 1 --mean 3 --sensitivity 2": "--sensitivity 2: speaks about the candidates' scores",
+    "compare --selection 10 --at-epsilon 2 --sweep mean=1:10:2": "--sweep mean=1:10:2: compares on another footing",
+    "compare --pure 1 --sweep 1:10:2": "--sweep 1:10:2: ",
+    "compare --pure 1 --law tnb:eta": "--law ",
+    "compare --pure 1 --law nonsense:mu=3": "nonsense",
+    "plan --pure 1": "--target-epsilon is missing",
+    "plan --target-epsilon 1": "no guarantee for one run",
+    "plan --pure 1 --target-epsilon 0": "--target-epsilon 0: ",
+    "plan --pure 1 --target-epsilon 3 --maximize success": "--maximize success: needs the chance that one run is good",
+    "plan --solve-for gaussian --target-epsilon 3": "--dist",
+    "plan --solve-for dpsgd-noise --target-epsilon 3 --law fixed:k=2": "--solve-for dpsgd-noise: give the sampling",
+    "utility --dist poisson --mu 3 --success-rate 2": "--success-rate 2: ",
+    "utility --dist poisson --mu 3 --minimize": "--minimize: speaks about scores",
+    "bound --noise-multiplier -1 --examples 9 --batch-size 3 --epochs 1 --dist fixed --k 2": "--noise-multiplier -1: ",
+    "bound --pure 1 --mean 3": "--mean 3: belongs to a law of K",
+    "bound --pure 1 --at-least-one": "--at-least-one: belongs to a law of K",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_refusals_name_the_option_and_the_remedy(line: str) -> None:
+    code, out, err = run(line)
+    assert (code, out) == (2, ""), err
+    assert REFUSED[line] in err
+    assert 1 <= len(err.splitlines()) <= 2
+
+
+def test_selection_answers_in_every_format() -> None:
+    line = "compare --selection 10 --at-epsilon 2 --law poisson --sensitivity 0.5"
+    assert {row["mechanism"] for row in answer(line)["rows"]} > {"exponential-mechanism"}
+    assert "Choosing one of 10 candidates" in run(line)[1]
+
+
+def test_plans_for_the_noise() -> None:
+    document = answer("plan --solve-for pure --target-epsilon 2 --law fixed:k=4")
+    assert document["value"] == 0.5
+    assert document["recommended"]["row"] == 0
+    assert (
+        "pure = 0.5 gives ε = 2 for the whole search"
+        in run("plan --solve-for pure --target-epsilon 2 --law fixed:k=4")[1]
+    )
+
+
+def test_conversions_read_as_sentences() -> None:
+    assert "log10 δ = -535.86" in run("convert --gaussian 1 --epsilon 50")[1]
+    assert "Rényi curve of one run" in run("convert --pure 1 --to rdp --orders 2,inf")[1]
+    code, out, err = run("convert --zcdp 1 --to pure")
+    assert (code, err[:32]) == (3, "hpcalc: no finite answer: this b")
+    assert out.startswith("No finite answer: ")
+
+
+def test_named_cases_of_every_command(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    laws = "dist: poisson, mu: 10"
+    bases = {
+        "convert": "pure: 1",
+        "utility": laws,
+        "draw": laws,
+        "compare": "pure: 1, law: [fixed], mean: 3",
+        "plan": "pure: 1, target-epsilon: 3, law: fixed",
+    }
+    for command, options in bases.items():
+        path.write_text(f"- {{name: one, {options}}}\n- {{name: two, {options}}}\n")
+        assert [case["name"] for case in answer(f"{command} --spec {path}")["cases"]] == ["one", "two"]
+        for fmt in ("table", "markdown", "csv", "yaml"):
+            code, out, err = run(f"{command} --spec {path} --format {fmt}")
+            assert (code, err) == (0, "")
+            assert "one" in out
+            assert "two" in out

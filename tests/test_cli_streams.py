@@ -202,3 +202,48 @@ def test_a_bug_is_told_apart_from_the_gate(monkeypatch: pytest.MonkeyPatch, caps
     assert err.startswith("hpcalc: internal error: ZeroDivisionError: division by")
     assert "Traceback" not in err
     assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (MemoryError(), 70, "hpcalc: out of memory"),
+        (OSError(5, "Input/output error", "some.csv"), 4, "hpcalc: some.csv: Input/output error"),
+        (DataFileError("some.csv: unreadable"), 4, "hpcalc: some.csv: unreadable"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_whatever_happens_has_its_exit_code(
+    raised: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hpcalc import runs
+    from hpcalc.cli import app
+
+    def broken(*args: object, **kwargs: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(runs, "make_law", broken)
+    monkeypatch.setattr(app, "discard_stdout", lambda: None)
+    monkeypatch.delenv("HPCALC_DEBUG", raising=False)
+    assert main(DRAW) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(told)
+    assert len(err.splitlines()) == (1 if told else 0)
+
+
+def test_the_module_is_the_program_too() -> None:
+    done = hpcalc("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"hpcalc ")
+
+
+def test_a_spec_may_come_from_stdin() -> None:
+    done = hpcalc("utility", "--spec", "-", "--format", "json", input=b"dist: poisson\nmu: 1e1\n")
+    assert done.returncode == 0
+    assert b'"mean_runs": 10.0' in done.stdout
+    wrong = hpcalc("utility", "--spec", "-", input=b"dist: poisson\nmu: ten\n")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith(b"hpcalc: standard input:2: mu: ten: give a number")
