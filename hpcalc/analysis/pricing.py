@@ -56,10 +56,11 @@ class Pricer:
     orders: Any = None
     tick: Ticker = field(default_factory=lambda: Ticker(None, 0))
 
-    def full(self, base: Base, runs: RunCount, *, lower: bool = False) -> BoundResult:
+    def full(self, base: Base, runs: RunCount, *, lower: bool = False, prices: bool = True) -> BoundResult:
         """What the public function says.
 
         Prices (see ``hpcalc.prices``) are tried where a lower bound leaves a gap, so a base they apply to needs it.
+        Without them the answer is valid, if larger than need be.
         """
         self.tick()
         return bound(
@@ -69,7 +70,7 @@ class Pricer:
             method=self.method,
             conversion=self.conversion,
             orders=self.orders,
-            lower=lower or base.exact_profile,
+            lower=lower or (prices and base.exact_profile),
         )
 
     def quick(self, base: Base, runs: RunCount, method: str) -> float:
@@ -121,6 +122,9 @@ class Pricer:
                 return (answers[x].epsilon if x in answers else self.quick(*inputs(x), name)), None
 
             found = last_passing(cheap, target, grid, self._guess(inputs, here, known, target, grid))
+            if found.value is not None and found.beyond is None:
+                # everything passes, as far as values go: nothing is to be gained by a sharper look
+                return Crossing(found.value, self.full(*inputs(found.value), prices=False), None, None)
             # every method has its say at the two neighbours: what one alone refused, another may let pass
             if found.value is not None and not full(found.value)[0] <= target:
                 found = last_passing(full, target, grid, found.value)

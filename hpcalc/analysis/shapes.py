@@ -77,7 +77,7 @@ class Shape:
             return 1.0, 1e-300
         if self.whole:
             return 1.0, float(_MOST_RUNS)
-        return (1e-300, 1.0) if self.scale == "p" else (1e-300, 1e300)
+        return (1e-300, 1.0) if self.scale == "p" else (1e-300, 1e100)
 
     @property
     def label(self) -> str:

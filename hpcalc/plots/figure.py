@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from hpcalc.errors import MissingExtra
 from hpcalc.plots.panels import Axis, Panel, Series
 
-__all__ = ["figure_bytes"]
+__all__ = ["figure_bytes", "make_figure"]
 
 # Okabe and Ito's palette, dark first: told apart in grey, too, by line styles and markers.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7A5C00", "#56B4E9", "#E69F00")
@@ -35,6 +36,20 @@ def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] |
     MissingExtra
         Without matplotlib.
     """
+    no_date: dict[str, dict[str, Any]] = {
+        "svg": {"Date": None, "Creator": "hpcalc"},
+        "pdf": {"CreationDate": None, "Creator": "hpcalc", "Producer": "hpcalc"},
+        "png": {"Software": "hpcalc"},
+    }
+    buffer = io.BytesIO()
+    with make_figure(panels, size) as figure:
+        figure.savefig(buffer, format=kind, metadata=no_date[kind])
+    return buffer.getvalue()
+
+
+@contextmanager
+def make_figure(panels: Sequence[Panel], size: tuple[float, float] | None = None) -> Iterator[Any]:
+    """The figure itself, while matplotlib has the settings it needs."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -59,14 +74,7 @@ def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] |
         for axes, panel in zip(all_axes, panels, strict=True):
             _draw(axes, panel)
         _legend(figure, all_axes, wide * len(panels))
-        buffer = io.BytesIO()
-        no_date: dict[str, dict[str, Any]] = {
-            "svg": {"Date": None, "Creator": "hpcalc"},
-            "pdf": {"CreationDate": None, "Creator": "hpcalc", "Producer": "hpcalc"},
-            "png": {"Software": "hpcalc"},
-        }
-        figure.savefig(buffer, format=kind, metadata=no_date[kind])
-    return buffer.getvalue()
+        yield figure
 
 
 def _draw(axes: Any, panel: Panel) -> None:

@@ -168,7 +168,7 @@ def _lowest(result: BoundResult, grid: Array, whole: Array, floor: float) -> Ser
             low = lower_bound(result.base, result.question.law, log_delta, best, result.question.curve)
         if low is not None and low.epsilon > 0.0:
             points.append((low.epsilon, level))
-    return _series("out of reach for any analysis of the search", points, 3) if len(points) > 1 else None
+    return _series("out of reach of any analysis", points, 3) if len(points) > 1 else None
 
 
 # compare

@@ -1,0 +1,253 @@
+"""Pictures: what is in them, that they fit, and that the same answer gives the same bytes."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import stat
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from hpcalc import (
+    ZCDP,
+    ApproxDP,
+    DataFileError,
+    Gaussian,
+    InvalidInput,
+    MissingExtra,
+    Poisson,
+    PureDP,
+    Threshold,
+    TruncatedNegativeBinomial,
+    bound,
+    compare,
+    plan,
+    utility,
+)
+from hpcalc.plots import plot_result
+from hpcalc.plots.panels import Axis, Panel, Series, panels_of
+from hpcalc.plots.textchart import text_chart
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, object]:
+    return {
+        "bound": bound(Gaussian(2.0), Poisson(10.0)),
+        "compare": compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False),
+        "sweep": compare(ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
+        "plan": plan(ZCDP(0.1), target_epsilon=3.0, method="paper"),
+        "utility": utility(
+            TruncatedNegativeBinomial.with_mean(10.0, eta=0.0), success_rate=0.01, scores=[0.1 * i for i in range(20)]
+        ),
+    }
+
+
+_TITLES = {
+    "bound": ["Rényi curve", "Privacy profile"],
+    "compare": ["Cost (large marks: the rows)", "Quantile of the best run", "Success (one run: 0.01)"],
+    "sweep": ["Cost", "Quantile of the best run"],
+    "plan": ["Quantile of the best run"],
+    "utility": ["Run time", "Chance of a good run", "Scores"],
+}
+
+
+@pytest.mark.parametrize("kind", _TITLES)
+def test_every_answer_has_its_pictures(answers: dict[str, object], kind: str) -> None:
+    panels = panels_of(answers[kind])
+    assert [panel.title for panel in panels] == _TITLES[kind]
+    for panel in panels:
+        assert panel.x.label
+        assert panel.y.label
+        for series in panel.series:
+            assert len(series.x) == len(series.y) > 0
+        # one style means one thing
+        styles = [(series.style, series.name) for series in panel.series if series.name]
+        assert len({style for style, _ in styles}) == len(styles)
+
+
+def test_the_lower_bound_stays_below_the_profile(answers: dict[str, object]) -> None:
+    panel = panels_of(answers["bound"])[1]
+    assert panel.shaded is not None
+    whole = panel.series[0]
+    for x, y in zip(panel.shaded.x, panel.shaded.y, strict=True):
+        at = [d for e, d in zip(whole.x, whole.y, strict=True) if e <= x]
+        if at and len(at) < len(whole.y):
+            assert y <= at[-1] + 1e-9  # the profile left of it is higher
+
+
+def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]) -> None:
+    cost = panels_of(answers["compare"])[0]
+    for line, mark in zip(cost.series[0::2], cost.series[1::2], strict=True):
+        assert line.line
+        assert not mark.line
+        near = min(range(len(line.x)), key=lambda i: abs(line.x[i] - mark.x[0]))
+        assert line.y[near] == pytest.approx(mark.y[0], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        bound(PureDP(1.0), Poisson(3.0)),
+        bound(PureDP(1.0), Poisson(3.0), delta=0.0),
+        bound(ApproxDP(1.0, 1e-9), Poisson(3.0)),
+        bound(PureDP(1.0), Threshold(0.1)),
+        bound(ZCDP(0.1), Poisson(3.0), lower=False),
+        utility(Threshold(0.1)),
+        utility(TruncatedNegativeBinomial.from_gamma(0.0, 1e-100)),
+        compare(ZCDP(0.1), [Poisson(3.0)], lower=False),
+    ],
+    ids=lambda result: result.document()["command"],
+)
+def test_unusual_answers_are_drawn(result: object) -> None:
+    for width in (40, 100):
+        text = plot_result(result, "-", width=width)
+        assert text
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "none.svg"
+    assert plot_result(object(), str(target)) == ""
+    assert not target.exists()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("kind", _TITLES)
+def test_text_charts_fit_and_name_everything(answers: dict[str, object], kind: str, width: int) -> None:
+    text = plot_result(answers[kind], "-", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    for panel in panels_of(answers[kind]):
+        assert panel.title in text
+        assert panel.x.label in text
+        for series in panel.series:
+            assert series.name in text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
+def test_text_charts_on_poor_streams(answers: dict[str, object], encoding: str) -> None:
+    text = plot_result(answers["bound"], "-", width=70, encoding=encoding)
+    text.encode(encoding)
+    assert "eps" in text
+    assert "|" in text
+    assert "│" not in text
+
+
+def test_a_text_chart_is_drawn_to_scale() -> None:
+    line = Series("line", (0.0, 10.0), (0.0, 10.0))
+    text = text_chart(Panel("t", Axis("x"), Axis("y"), (line,)), 40)
+    rows = [row.split("│")[-1].split("┤")[-1] for row in text.splitlines() if "│" in row or "┤" in row]
+    marks = [(row.index("o"), row.rindex("o")) for row in rows]
+    assert all(first >= after for (first, _), (after, _) in itertools.pairwise(marks))
+    assert marks[0][1] == 40 - rows_margin(text) - 1
+    assert marks[-1][0] == 0
+
+
+def rows_margin(text: str) -> int:
+    return next(row.index("└") for row in text.splitlines() if "└" in row) + 1
+
+
+def test_ticks_are_round_and_in_order() -> None:
+    points = Series("points", (1.0, 950.0), (0.013, 0.87), line=False)
+    text = text_chart(Panel("t", Axis("x", log=True), Axis("y"), (points,)), 60)
+    axis = text.splitlines()[-3].split()
+    assert axis == ["1", "10", "100"] or axis[:3] == ["1", "2", "5"]
+    assert "0.2" in text
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# files
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_the_same_answer_gives_the_same_bytes(answers: dict[str, object], tmp_path: Path, kind: str) -> None:
+    first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+    for path in (first, second):
+        assert plot_result(answers["sweep"], str(path)) == ""
+    data = first.read_bytes()
+    assert data == second.read_bytes()
+    assert data.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[kind])
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_an_svg_is_well_formed_and_undated(answers: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "cost.SVG"
+    plot_result(answers["bound"], str(path))
+    root = ET.fromstring(path.read_text())
+    assert root.tag.endswith("svg")
+    assert "dc:date" not in path.read_text()
+
+
+def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from hpcalc.plots.figure import make_figure
+
+    for kind in _TITLES:
+        for size in (None, (2.7, 2.4)):
+            with make_figure(panels_of(answers[kind]), size) as figure:
+                FigureCanvasAgg(figure).draw()
+                whole = figure.bbox
+                boxes = []
+                for axes in figure.axes:
+                    for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
+                        box = text.get_window_extent()
+                        assert box.x0 >= -1.0
+                        assert box.y0 >= -1.0
+                        assert box.x1 <= whole.x1 + 1.0, (kind, size, text)
+                        assert box.y1 <= whole.y1 + 1.0, (kind, size, text)
+                        boxes.append(box)
+                boxes.append(figure.legends[0].get_window_extent())
+                for i, one in enumerate(boxes):
+                    assert not any(one.overlaps(other) for other in boxes[i + 1 :]), (kind, size)
+
+
+def test_curves_differ_in_more_than_colour() -> None:
+    from hpcalc.plots import figure
+
+    count = min(len(figure._COLOURS), len(figure._LINES), len(figure._MARKERS))
+    assert count >= 6
+    assert len(set(map(str, figure._LINES))) == len(figure._LINES)
+    assert len(set(figure._MARKERS)) == len(figure._MARKERS)
+
+
+def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match="--plot"):
+        plot_result(answers["sweep"], str(tmp_path / "nowhere" / "a.svg"))
+    path = tmp_path / "a.svg"
+    path.write_text("old")
+    path.chmod(0o640)
+    plot_result(answers["sweep"], str(path))
+    assert path.read_text() != "old"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a", "svg", ""])
+def test_other_endings_are_refused(answers: dict[str, object], name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"\.svg, \.png or \.pdf"):
+        plot_result(answers["sweep"], name)
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    answers: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *rest: object, **options: object) -> object:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingExtra) as caught:
+        plot_result(answers["sweep"], str(tmp_path / "a.svg"))
+    assert str(caught.value).count("\n") == 0
+    assert "hpcalc[plot]" in str(caught.value)
+    assert plot_result(answers["sweep"], "-")
