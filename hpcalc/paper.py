@@ -474,9 +474,10 @@ def lemma_22(law: AtMost, inner: Curve) -> Curve:
     (their ratio falls in x, so it is least at x = 1), and f(0) becomes f(0)/P. Each part of ``e^((a-1) D)`` grows by at
     most ``P^-1 (E[K]/(E[K] - E[K; K>m]))^(a-1)``.
     """
-    log_inverse_mass = -float(log1mexp(law.log_tail_mass))
-    # 1 + t/(E - t) = 1/(1 - t/E) with t = E[K; K > m]
-    shift = -float(log1mexp(law.law.log_tail_mean(law.m) - law.law.log_mean))
+    tail, tail_share = law.log_tail_mass, law.law.log_tail_mean(law.m) - law.law.log_mean
+    # 1 + t/(E - t) = 1/(1 - t/E) with t = E[K; K > m]; where K rarely ends below m the head has the digits
+    log_inverse_mass = -float(log1mexp(tail)) if tail < -0.7 else -law.log_kept
+    shift = -float(log1mexp(tail_share)) if tail_share < -0.7 else law.law.log_mean - law.log_mean - law.log_kept
 
     def rdp(a: Array) -> Array:
         return np.asarray(inner.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from hpcalc.base import ZCDP, Gaussian, PureDP, RDPCurve, cks_log_delta
+from hpcalc.convert import Curve
 from hpcalc.instances import lower_bound
 from hpcalc.logmath import Rank
+from hpcalc.paper import lemma_22
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import refined_pure
 from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
@@ -92,6 +94,16 @@ def test_refined_pure_of_a_table_of_runs():
         drop = law.log_density(Rank.from_u(u)) - law.log_density(Rank.from_u(u * math.exp(epsilon)))
         found = epsilon + float(np.max(drop))
         assert found * (1 - 1e-8) <= refined_pure(epsilon, law) <= found * (1 + 1e-4)
+
+
+def test_lemma_22_where_k_rarely_ends_below_the_cutoff():
+    # P[K <= 77] = e^-646 and E[K; K > 77]/E[K] = 1 - e^-1200: the bound was infinite
+    law = AtMost(Poisson(855.1379071318836), 77)
+    pmf = [mp.exp(-mp.mpf(law.law.mu)) * mp.mpf(law.law.mu) ** k / mp.factorial(k) for k in range(78)]
+    mass, mean = mp.fsum(pmf), mp.fsum(k * p for k, p in enumerate(pmf))
+    true = mp.log(1 / mass) + mp.log(mp.mpf(law.law.mu) / mean)
+    flat = Curve(lambda a: np.zeros(np.shape(a)), "test", "test")
+    assert float(lemma_22(law, flat).rdp(np.array([2.0]))[0]) == pytest.approx(float(true), rel=1e-12)
 
 
 def test_no_lower_bound_from_an_outcome_that_underflows():

@@ -295,7 +295,7 @@ class AtMost(_Tabular):
         if self._plain is None:
             if self.m > _LARGEST_CUTOFF:
                 raise InvalidInput("max_runs", self.m, f"give at most {_LARGEST_CUTOFF}, or leave it out")
-            if math.isinf(self._log_kept):
+            if math.isinf(self.log_kept):
                 raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} has probability 0")
             if not float(logsumexp(self._table[1][1:])) > -math.inf:
                 raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} leaves only K = 0")
@@ -319,14 +319,14 @@ class AtMost(_Tabular):
         return k, self.law.log_pmf(k)
 
     @cached_property
-    def _log_kept(self) -> float:
+    def log_kept(self) -> float:
         """``log P[K <= m]`` under the inner law."""
         return float(logsumexp(self._raw_table[1]))
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         k, log_p = self._raw_table
-        return k, log_p - self._log_kept
+        return k, log_p - self.log_kept
 
     @cached_property
     def log_tail_mass(self) -> float:
