@@ -221,7 +221,7 @@ def test_random_command_lines(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a plan or a comparison is worth a dozen bounds
-    run_lines(name, 1, {"bound": 15, "compare": 6, "plan": 5}.get(name, 40), capsys, tmp_path, monkeypatch)
+    run_lines(name, 1, {"bound": 15, "compare": 4, "plan": 3}.get(name, 40), capsys, tmp_path, monkeypatch)
 
 
 @pytest.mark.fuzz
