@@ -268,9 +268,10 @@ def test_a_chart_in_the_terminal_is_refused_beside_a_machine_format() -> None:
 def test_explanations(command: str) -> None:
     document = json.loads(run(f"{LIGHT[command]} --explain --format json")[1])
     validator(command).validate(document)
-    if command in ("bound", "convert", "utility", "draw"):
-        assert document["explain"]["theorem"]
-        assert document["explain"]["conditions"]
+    told = document["explain"]
+    assert told["theorem"] if command != "compare" else all(row["theorem"] for row in told["theorems"])
+    assert told["conditions"]
+    assert run(f"{LIGHT[command]} --explain")[0] == 0
 
 
 def test_options_without_a_meaning_here_are_checked_all_the_same() -> None:

@@ -113,7 +113,7 @@ def _document(result: Any, case: Settings) -> dict[str, Any]:
     if case["explain"] and "explain" not in document and not isinstance(result, Failed):
         from hpcalc.cli.explain import explanation
 
-        told = explanation(document)
+        told = explanation(result, document)
         if told is not None:
             document["explain"] = told
     return {"name": case.name, **document} if case.name is not None else document

@@ -1,8 +1,12 @@
-"""``--explain`` for the questions that one formula answers; ``bound`` explains itself from what it evaluated."""
+"""``--explain`` for the questions that one formula answers, or that ``bound`` answered on the way.
+
+``bound`` explains itself from what it evaluated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 __all__ = ["explanation"]
@@ -37,9 +41,29 @@ _UTILITY = {
 }
 
 
-def explanation(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What to say about a document whose command does not explain itself; None if there is nothing to add."""
+def explanation(result: Any, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What to say about a result whose document does not explain itself; None if there is nothing to add."""
     command = document.get("command")
+    if command == "plan" and result.best.cost is not None:
+        told: dict[str, Any] = replace(result.best.cost, explain=True).document()["explain"]
+        return told
+    if command == "compare" and hasattr(result, "entries"):
+        costs = [(entry.runs, entry.cost.best) for entry in result.entries if entry.cost is not None]
+        return {
+            "theorems": [
+                {
+                    "law": f"{runs.name} {', '.join(f'{key} {value}' for key, value in runs.parameters().items())}",
+                    "theorem": best.citation,
+                    "order": best.order,
+                    "conversion": best.conversion,
+                }
+                for runs, best in costs
+                if runs is not None and best is not None
+            ],
+            "conditions": list(
+                dict.fromkeys(text for _, best in costs if best is not None for text in best.conditions)
+            ),
+        }
     if command == "convert":
         theorem, conditions = _CONVERSIONS.get(str(document.get("conversion")), (None, ()))
         order = {"order": document["order"]} if "order" in document else {}

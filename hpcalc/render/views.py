@@ -362,11 +362,13 @@ class _Writer:
         items: list[tuple[str, str]] = []
         notes: list[Block] = []
         for key, item in value.items():
-            if isinstance(item, (list, tuple)) and item and all(isinstance(part, str) for part in item):
+            if isinstance(item, (list, tuple)) and all(isinstance(part, Mapping) for part in item):
+                notes.extend([self.grid(key, item)] if item else [])
+            elif isinstance(item, (list, tuple)) and item and all(isinstance(part, str) for part in item):
                 notes.append(Notes(label(key).capitalize(), tuple(item)))
             else:
                 items.append((label(key), self.text(item, ("explain", key))))
-        return [Fields(label("explain"), tuple(items)), *notes]
+        return [*([Fields(label("explain"), tuple(items))] if items else []), *notes]
 
     def grid(self, key: str, rows: Sequence[Mapping[str, Any]], emphasis: int | None = None) -> Grid:
         """A list of mappings as a grid whose columns are the union of their keys."""
