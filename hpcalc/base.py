@@ -216,14 +216,19 @@ class _CurveBase(Base):
     exact_profile = False
     region_tolerance = 1e-7
 
-    def _log_profile(self, t: Array) -> Array:
+    @cached_property
+    def _profile_lines(self) -> tuple[Array, Array]:
+        """Slopes and values at 0 of the lines in t that bound the log of the profile, one for each order."""
+        # a profile is asked thousands of times, and some curves take milliseconds
         grid = search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
         curve = self.rdp(grid)
         keep = np.isfinite(curve)
-        flat = t.ravel()[:, None]
-        if keep.any():
-            lines = cks_log_delta(grid[keep], curve[keep], np.zeros(1))
-            out = np.min(lines - (grid[keep] - 1.0) * np.minimum(flat, 1e300), axis=1).reshape(t.shape)
+        return grid[keep] - 1.0, cks_log_delta(grid[keep], curve[keep], np.zeros(1))
+
+    def _log_profile(self, t: Array) -> Array:
+        slopes, lines = self._profile_lines
+        if slopes.size:
+            out = np.min(lines - slopes * np.minimum(t.ravel()[:, None], 1e300), axis=1).reshape(t.shape)
         else:
             out = np.zeros(t.shape)
         if self.pure_epsilon < _INF:
