@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 from goldens import ERRORS, FOLDER, goldens, run, text_of
 
@@ -10,9 +13,21 @@ def golden(name: str) -> str:
     return (FOLDER / name).read_bytes().decode("utf-8")
 
 
+# Bounds found on adaptive grids may differ in late digits from one processor, or one NumPy, to the next.
+SAMPLED = ("bound.", "compare.", "plan.")
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
+
+
 @pytest.mark.parametrize("name", [*goldens(), "errors.txt"])
 def test_golden_file(name: str) -> None:
-    assert text_of(name) == golden(name)
+    text, kept = text_of(name), golden(name)
+    if text != kept and name.startswith(SAMPLED) and ".help." not in name:
+        assert NUMBER.sub("#", text) == NUMBER.sub("#", kept)
+        pairs = zip(NUMBER.findall(text), NUMBER.findall(kept), strict=True)
+        far = [(a, b) for a, b in pairs if not math.isclose(float(a), float(b), rel_tol=1e-4, abs_tol=1e-5)]
+        assert not far
+        return
+    assert text == kept
 
 
 def test_no_golden_file_is_stale() -> None:
