@@ -558,16 +558,19 @@ class _Constraints:
 
 def _moment_excess(orders: Array, budget: Array, log_q: Array, log_p: Array) -> tuple[Array, Array]:
     """Per order ``log sum q^a p^(1-a) - budget``, and what it loses per unit of ``log p`` of the second outcome."""
-    h = orders[:, None] - 1.0
-    loss = h * (log_q - log_p)
-    with np.errstate(over="ignore", under="ignore"):
-        terms = log_q + loss
-        moment = logsumexp(terms)
-        share = np.exp(terms[:, 1] - moment)
+    h = orders - 1.0
+    losses = [h * (q - p) for q, p in zip(log_q.tolist(), log_p.tolist(), strict=True)]
+    first, second, third = (q + loss for q, loss in zip(log_q.tolist(), losses, strict=True))
+    top = np.maximum(np.maximum(first, second), third)
+    with np.errstate(under="ignore"):
+        moment = top + np.log(np.exp(first - top) + np.exp(second - top) + np.exp(third - top))
+        share = np.exp(second - moment)
         # close to 0 the outcomes are kept apart from 1 to spare cancellation
-        gain = np.sum(np.exp(log_q) * np.expm1(np.minimum(loss, 1.0)), axis=1)
-        moment = np.where(np.max(loss, axis=1) < 0.5, np.log1p(gain), moment)
-    return np.asarray(moment - budget, dtype=float), np.asarray(h[:, 0] * share, dtype=float)
+        near = np.maximum(np.maximum(losses[0], losses[1]), losses[2]) < 0.5
+        if near.any():
+            gain = sum(math.exp(q) * np.expm1(loss[near]) for q, loss in zip(log_q.tolist(), losses, strict=True))
+            moment[near] = np.log1p(gain)
+    return moment - budget, h * share
 
 
 def _certified_three_point(
