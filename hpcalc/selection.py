@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from hpcalc import __version__
-from hpcalc.analysis.crossing import Grid
 from hpcalc.analysis.planning import law_at_success
 from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
@@ -33,6 +32,7 @@ from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.logmath import Array, Rank, log_ndtr, logaddexp
 from hpcalc.refined import refined_pure
 from hpcalc.runs import Law, RunCount
+from hpcalc.solve import Grid
 
 __all__ = [
     "SelectionResult",

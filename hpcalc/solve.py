@@ -1,237 +1,231 @@
-"""Parameters that meet a target: always a value that passes, never one near the root.
+"""The last printable number that meets a target.
 
-Everything here asks one question, ``function(x) <= target``, of a function that is monotone in x (ε falls with γ and
-σ, rises with μ, n, p, ρ and the base's ε). NaN and inf fail. The number that is printed has six significant digits, so
-:func:`round_passing` rounds to the safe side, asks again, and makes sure that one unit the other way would fail.
+A plan's answer is printed with six significant digits, so only such numbers are ever tried: they are counted off in
+order, and the search ends with two neighbours of which one passes and the next does not. Both were asked through the
+same function, so the answer needs no rounding and no second check.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Context, Decimal
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from hpcalc.errors import InvalidInput, NoFiniteBound, TargetOutOfReach
-from hpcalc.logmath import round_down, round_up
+__all__ = ["Crossing", "Grid", "last_passing"]
 
-__all__ = ["passing_integer", "passing_value", "round_passing"]
+T = TypeVar("T")
+_FLAT = 60.0  # stands for the logarithm of zero or infinity
+_MOST = 200
 
-_STEPS = 200
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers of a few significant digits, or whole numbers, counted off from the safest to the boldest.
+
+    Parameters
+    ----------
+    safest, boldest : float
+        Ends, > 0.
+    digits : int
+        Significant digits; 0 for whole numbers.
+    """
+
+    safest: float
+    boldest: float
+    digits: int = 6
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.boldest >= self.safest else -1
+
+    def _count(self, x: float) -> int:
+        """Position of the last printable number that is not above ``x``."""
+        if self.digits == 0:
+            return math.floor(x)
+        unit = int(10 ** (self.digits - 1))
+        # through the decimal text: logarithms are not exact at powers of ten
+        mantissa, _, exponent = f"{x:.{self.digits - 1}e}".partition("e")
+        count = int(exponent) * 9 * unit + round(float(mantissa) * unit) - unit
+        return count if self._number(count) <= x else count - 1
+
+    def _number(self, count: int) -> float:
+        if self.digits == 0:
+            return float(count)
+        unit = int(10 ** (self.digits - 1))
+        exponent, rest = divmod(count, 9 * unit)
+        return float(f"{rest + unit}e{exponent - self.digits + 1}")
+
+    def value(self, index: int) -> float:
+        """The number at a position; larger positions are bolder."""
+        return self._number(self._sign * index)
+
+    def index(self, x: float) -> int:
+        """Position of the boldest printable number not bolder than ``x``."""
+        count = self._count(x)
+        if self._sign > 0:
+            return count
+        return -count if self._number(count) == x else -(count + 1)
+
+    @property
+    def first(self) -> int:
+        """Position of the safest number in the range."""
+        index = self.index(self.safest)
+        return index if self._sign * self.value(index) >= self._sign * self.safest else index + 1
+
+    @property
+    def last(self) -> int:
+        """Position of the boldest number in the range."""
+        return self.index(self.boldest)
 
 
-def passing_value(
-    function: Callable[[float], float],
+@dataclass(frozen=True)
+class Crossing(Generic[T]):
+    """Two printable neighbours at the target.
+
+    Attributes
+    ----------
+    value : float or None
+        The boldest number that passes; None if none does.
+    answer : T or None
+        What the function returned there.
+    beyond : float or None
+        The next number, which fails; None if the range ends first.
+    refused : T or None
+        What the function returned there.
+    """
+
+    value: float | None
+    answer: T | None
+    beyond: float | None
+    refused: T | None
+
+
+def last_passing(
+    function: Callable[[float], tuple[float, T]],
     target: float,
+    grid: Grid,
     start: float,
-    *,
-    rising: bool,
-    lower: float = 1e-300,
-    upper: float = 1e300,
-    tolerance: float = 1e-10,
-) -> float:
-    """The x nearest to the root of ``function(x) = target`` that meets ``function(x) <= target``.
+) -> Crossing[T]:
+    """The boldest number of a grid at which ``function`` stays at or below ``target``.
 
     Parameters
     ----------
     function : callable
-        Monotone in ``x > 0``; NaN, inf and NoFiniteBound count as too large, other exceptions pass through.
+        From a number to ``(epsilon, anything)``; epsilon rises towards bolder numbers, up to small noise.
     target : float
-        Finite.
+        > 0.
+    grid : Grid
+        What may be tried.
     start : float
-        Where to begin, clipped to ``[lower, upper]``; any value brackets, a good one saves evaluations.
-    rising : bool
-        Whether the function rises with x. The answer is then the largest x that passes, else the smallest.
-    lower, upper : float
-        Ends of the search, > 0. Where everything up to an end passes, that end is the answer.
-    tolerance : float
-        Relative distance from the root at which to stop.
+        First guess.
 
     Returns
     -------
-    float
-        A value that was evaluated and passes.
-
-    Raises
-    ------
-    InvalidInput
-        If the target is not finite.
-    TargetOutOfReach
-        If not even the safest end passes; the message tells what is reachable there.
+    Crossing
 
     Notes
     -----
-    Steps that double in ``log x`` bracket the root; then regula falsi on ``log function`` (Illinois variant) with a
-    bisection every third step. At most 200 evaluations, usually about twelve.
+    Secant steps on ``log epsilon`` against ``log value``, kept inside the bracket. When one end of the bracket stays,
+    the next probe goes past the estimated root by a growing margin, so that both ends close in; every few steps the
+    bracket is halved. About eight evaluations for a smooth function.
 
     Examples
     --------
-    >>> x = passing_value(lambda s: 1.0 / s, 4.0, 1.0, rising=False)
-    >>> 1.0 / x <= 4.0, round(x, 6)
-    (True, 0.25)
+    >>> found = last_passing(lambda x: (x * x, None), 2.0, Grid(1e-300, 1e300), 1.0)
+    >>> found.value, found.beyond
+    (1.41421, 1.41422)
     """
-    if not math.isfinite(target):
-        raise InvalidInput("target_epsilon", target, "give a finite number")
-    sign = 1.0 if rising else -1.0
-    low_end, high_end = sorted((sign * math.log(lower), sign * math.log(upper)))
+    first, last = grid.first, grid.last
+    seen: dict[int, tuple[float, T]] = {}
 
-    def place(t: float) -> float:
-        # the ends are hit exactly: exp(log(x)) may lie beside them
-        if t in (low_end, high_end):
-            return upper if (t == high_end) == rising else lower
-        return min(max(math.exp(sign * t), lower), upper)
+    def gap(index: int) -> float:
+        if index not in seen:
+            seen[index] = function(grid.value(index))
+        value = seen[index][0]
+        if not value <= target:  # NaN fails
+            over = math.log(value / target) if 0.0 < value < math.inf else _FLAT
+            return max(over, 1e-300)
+        return max(math.log(value / target), -_FLAT) if value > 0.0 else -_FLAT
 
-    def at(t: float) -> float:
-        try:
-            value = function(place(t))
-        except NoFiniteBound:
-            return math.inf
-        return math.inf if math.isnan(value) else value
+    def place(index: int) -> float:
+        return math.log(grid.value(index)) * (1.0 if grid.boldest >= grid.safest else -1.0)
 
-    def gap(value: float) -> float:
-        if value > 0.0 and target > 0.0 and math.isfinite(value):
-            return math.log(value / target) if value / target > 0.0 else -745.0
-        return value - target
+    def near(x: float) -> int:
+        x = x if grid.boldest >= grid.safest else -x
+        return grid.index(min(max(math.exp(min(max(x, -700.0), 700.0)), 1e-300), 1e300))
 
-    # t = ±log x, oriented so that the function rises with t: small t passes
-    t = min(max(sign * math.log(start), low_end), high_end)
-    value = at(t)
-    step = 1.0
-    passing = failing = t
-    good = bad = value
-    if value <= target:
-        while failing <= passing:
-            if passing >= high_end:
-                return place(passing)
-            t = min(passing + step, high_end)
-            value = at(t)
-            if value <= target:
-                passing, good, step = t, value, 2.0 * step
-            else:
-                failing, bad = t, value
-    else:
-        while passing >= failing:
-            if failing <= low_end:
-                edge = f"at {place(low_end):.6g}, the end of the range, it is still {bad:.6g}"
-                raise TargetOutOfReach(f"no value reaches {target:.6g}: {edge}")
-            t = max(failing - step, low_end)
-            value = at(t)
-            if value <= target:
-                passing, good = t, value
-            else:
-                failing, bad, step = t, value, 2.0 * step
+    def done(passing: int | None, failing: int | None) -> Crossing[T]:
+        here = None if passing is None else seen[passing]
+        there = None if failing is None else seen[failing]
+        return Crossing(
+            None if passing is None else grid.value(passing),
+            None if here is None else here[1],
+            None if failing is None else grid.value(failing),
+            None if there is None else there[1],
+        )
 
-    g_good, g_bad = gap(good), gap(bad)
-    side = 0
-    for count in range(_STEPS):
-        width = failing - passing
-        if width <= tolerance or passing + 0.5 * width in (passing, failing):
-            break
-        if count % 3 == 2 or not (math.isfinite(g_bad) and g_bad > g_good):
-            t = passing + 0.5 * width
+    passing: int | None = None
+    failing: int | None = None
+    index = min(max(grid.index(start), first), last)
+    trail: list[tuple[float, float]] = []  # (place, gap), the newest last
+    stale, margin, side = 0, 0, 0
+    for count in range(_MOST):
+        value = gap(index)
+        trail.append((place(index), value))
+        if value <= 0.0:
+            passing = index
+            stale, side = (stale + 1 if side < 0 else 0), -1
+            if passing == last:
+                return done(passing, None)
         else:
-            t = passing + width * min(max(-g_good / (g_bad - g_good), 0.0), 1.0)
-            t = min(max(t, passing + 0.4 * tolerance), failing - 0.4 * tolerance)
-        value = at(t)
-        if value <= target:
-            passing, g_good = t, gap(value)
-            g_bad = 0.5 * g_bad if side < 0 else g_bad
-            side = -1
-        else:
-            failing, g_bad = t, gap(value)
-            g_good = 0.5 * g_good if side > 0 else g_good
-            side = 1
-    return place(passing)
-
-
-def passing_integer(meets: Callable[[int], bool], low: int, high: int, *, scan: bool = False) -> int:
-    """The largest n in ``[low, high]`` that meets a target.
-
-    Parameters
-    ----------
-    meets : callable
-        True for small n; true up to some n and false beyond, unless ``scan``.
-    low, high : int
-        Ends of the range.
-    scan : bool
-        Ask every n from ``low`` on and stop at the first that fails: for bounds that are not monotone, where an n
-        counts only if every smaller one passes too.
-
-    Raises
-    ------
-    TargetOutOfReach
-        If ``low`` itself fails.
-
-    Examples
-    --------
-    >>> passing_integer(lambda n: n * 0.3 <= 2.0, 1, 10**9)
-    6
-    """
-    if not meets(low):
-        raise TargetOutOfReach(f"not even {low} meets the target")
-    if scan:
-        n = low
-        while n < high and meets(n + 1):
-            n += 1
-        return n
-    step = 1
-    while low < high and meets(min(low + step, high)):
-        low = min(low + step, high)
-        step *= 2
-    high = min(low + step, high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if meets(middle):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def round_passing(value: float, meets: Callable[[float], bool], *, up: bool, digits: int = 6) -> float:
-    """``value`` with a few significant digits, still meeting the target, and the last such number.
-
-    Parameters
-    ----------
-    value : float
-        A value that passes, e.g. from :func:`passing_value`.
-    meets : callable
-        The same question through the public function; the rounded number is what is asked.
-    up : bool
-        Whether larger is safer (γ, σ) or smaller (μ, p, ρ).
-    digits : int
-        Significant decimal digits.
-
-    Returns
-    -------
-    float
-        It passes; one unit in its last digit to the unsafe side does not.
-
-    Raises
-    ------
-    TargetOutOfReach
-        If no number within 50 units passes (then ``value`` did not pass either).
-
-    Examples
-    --------
-    >>> round_passing(0.24999999999, lambda x: 1.0 / x <= 4.0, up=True)
-    0.25
-    """
-    context = Context(prec=digits)
-
-    def neighbour(x: float, safer: bool) -> float:
-        exact = Decimal(repr(x))
-        return float(context.next_plus(exact) if safer == up else context.next_minus(exact))
-
-    rounded = (round_up if up else round_down)(value, digits)
-    for _ in range(50):
-        if meets(rounded):
+            failing = index
+            stale, side = (stale + 1 if side > 0 else 0), 1
+            if failing == first:
+                return done(None, failing)
+        if passing is not None and failing is not None and failing - passing == 1:
             break
-        rounded = neighbour(rounded, True)
-    else:
-        raise TargetOutOfReach(f"no {digits}-digit number near {value!r} meets the target")
-    for _ in range(50):
-        bolder = neighbour(rounded, False)
-        if not meets(bolder):
-            break
-        rounded = bolder
-    return rounded
+        guess = _root(trail)
+        if passing is None or failing is None:
+            step = 1.0 + 2.0 ** max(stale - 1, 0)  # grows while nothing is bracketed
+            here = trail[-1][0]
+            towards = 1.0 if failing is None else -1.0
+            move = step if guess is None or (guess - here) * towards <= 0.0 else (guess - here) * towards * 1.05
+            ahead = near(here + towards * min(max(move, 1e-5), 2.0 * step))
+            index = max(ahead, index + 1) if failing is None else min(ahead, index - 1)
+            index = min(max(index, first), last)
+            continue
+        middle = (passing + failing) // 2
+        if guess is None or count % 7 == 6:
+            index = middle
+            continue
+        margin = 0 if stale == 0 else max(4 * margin, 1)
+        # `near` rounds to the safe side; a margin then leans towards the end that has not moved
+        index = near(guess) + (margin if side < 0 else -margin)
+        if not passing < index < failing:
+            index = passing + 1 if index <= passing else failing - 1
+            if margin > 4:
+                index = middle
+    return done(passing, failing)
+
+
+def _root(trail: list[tuple[float, float]]) -> float | None:
+    """Where the line, or the inverse parabola, through the points nearest to zero crosses it."""
+    usable = sorted((point for point in trail if abs(point[1]) < _FLAT), key=lambda point: abs(point[1]))
+    if len(usable) < 2:
+        return None
+    (x0, g0), (x1, g1) = usable[:2]
+    if g0 == g1:
+        return None
+    line = x0 - g0 * (x1 - x0) / (g1 - g0)
+    if len(usable) > 2:
+        x2, g2 = usable[2]
+        if g2 not in (g0, g1) and abs(g2) < 0.7:
+            curve = (
+                x0 * g1 * g2 / ((g0 - g1) * (g0 - g2))
+                + x1 * g0 * g2 / ((g1 - g0) * (g1 - g2))
+                + x2 * g0 * g1 / ((g2 - g0) * (g2 - g1))
+            )
+            if abs(curve - line) < 0.5 * abs(x1 - x0):
+                return curve
+    return line

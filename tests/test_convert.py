@@ -29,7 +29,7 @@ from hpcalc.convert import (
     zcdp_of,
 )
 from hpcalc.errors import InvalidInput, NoFiniteBound
-from hpcalc.solve import passing_value
+from hpcalc.solve import Grid, last_passing
 
 LOG = math.log
 LOG10 = math.log(10.0)
@@ -377,6 +377,9 @@ def test_noise_for_a_target(epsilon, delta, cks, exact):
     for rule, expected in (("cks", cks), ("exact", exact)):
         if expected is None:
             continue
-        sigma = passing_value(lambda s: epsilon_at(Gaussian(s), LOG(delta), rule).value, epsilon, 1.0, rising=False)
+        fine = Grid(safest=1e12, boldest=1e-12, digits=11)
+        cost = lambda s: (epsilon_at(Gaussian(s), LOG(delta), rule).value, None)  # noqa: E731, B023
+        sigma = last_passing(cost, epsilon, fine, 1.0).value
+        assert sigma is not None
         assert sigma == pytest.approx(expected, rel=3e-9)
         assert epsilon_at(Gaussian(sigma), LOG(delta), rule).value <= epsilon

@@ -6,7 +6,6 @@ import math
 import random
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -30,9 +29,9 @@ from hpcalc import (
     plan,
     repeat,
 )
-from hpcalc.analysis.crossing import Grid, last_passing
 from hpcalc.analysis.shapes import shape_of
 from hpcalc.ranks import _known_regions
+from hpcalc.solve import Grid, last_passing
 from hpcalc.utility import success_probability
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -273,9 +272,22 @@ def test_noise_of_one_gaussian_run(target: float, sigma: float) -> None:
     assert best.value >= sigma * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("kind", ["zcdp", "pure", "gaussian", "laplace"])
+_TNB = TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
+
+
 @pytest.mark.parametrize(
-    "runs", [Poisson(10.0), TruncatedNegativeBinomial.with_mean(10.0, eta=0.0), Fixed(3)], ids=lambda law: law.name
+    ("kind", "runs"),
+    [
+        ("zcdp", Poisson(10.0)),
+        ("zcdp", _TNB),
+        ("pure", Fixed(3)),
+        ("pure", _TNB),
+        ("gaussian", Poisson(10.0)),
+        ("laplace", _TNB),
+        pytest.param("gaussian", Fixed(3), marks=pytest.mark.fuzz),
+        pytest.param("laplace", Poisson(10.0), marks=pytest.mark.fuzz),
+    ],
+    ids=lambda value: getattr(value, "name", value),
 )
 def test_the_least_noise_meets_the_target_and_less_does_not(kind: str, runs: object) -> None:
     make = {"zcdp": ZCDP, "pure": PureDP, "gaussian": Gaussian, "laplace": Laplace}[kind]
@@ -298,11 +310,11 @@ def test_noise_beside_what_else_one_run_does() -> None:
 def test_noise_of_sampled_training() -> None:
     dpsgd = pytest.importorskip("hpcalc.dpsgd")
     runs = Poisson(5.0)
-    best = plan(None, runs, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=(0.01, 100), method="paper").best
+    best = plan(None, runs, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=(0.01, 20), method="theorem-6").best
     assert best.value is not None
     assert best.beyond is not None
-    assert bound(dpsgd.DPSGD(0.01, best.value, 100), runs, method="paper").epsilon <= 2.0
-    assert bound(dpsgd.DPSGD(0.01, best.beyond, 100), runs, method="paper").epsilon > 2.0
+    assert bound(dpsgd.DPSGD(0.01, best.value, 20), runs, method="theorem-6").epsilon <= 2.0
+    assert bound(dpsgd.DPSGD(0.01, best.beyond, 20), runs, method="theorem-6").epsilon > 2.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -315,7 +327,16 @@ def _best_on_a_grid(base: object, target: float, etas: list[float], key: str, **
     return max(row[key] for row in answer.rows if row["value"] is not None)
 
 
-@pytest.mark.parametrize(("target", "rate"), [(3.0, None), (4.0, None), (6.0, None), (4.0, 0.01), (3.2, 0.1)])
+_apart = pytest.mark.fuzz  # seconds each
+
+
+@pytest.mark.parametrize(
+    ("target", "rate"),
+    [
+        (4.0, 0.01),
+        *(pytest.param(*case, marks=_apart) for case in ((3.0, None), (4.0, None), (6.0, None), (3.2, 0.1))),
+    ],
+)
 def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None) -> None:
     etas = [math.expm1(x) for x in np.linspace(math.log(0.05), math.log(30.0), 200)]
     key = "expected_quantile" if rate is None else "success_probability"
@@ -327,7 +348,7 @@ def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None) -> N
     assert best.rows[0][key] >= max(row[key] for row in best.rows)
 
 
-@pytest.mark.parametrize("base", [ZCDP(0.1), Gaussian(2.0)], ids=str)
+@pytest.mark.parametrize("base", [ZCDP(0.1), pytest.param(Gaussian(2.0), marks=_apart)], ids=str)
 def test_the_best_eta_under_the_refined_bounds(base: object) -> None:
     best = plan(base, target_epsilon=4.0, optimize_eta=True)  # type: ignore[arg-type]
     etas = [0.6, 0.8, 0.95, 1.1, 1.25, 1.5, 2.0]
@@ -400,13 +421,17 @@ def test_progress_is_told_and_ends_below_its_total() -> None:
     assert all(done <= total for done, total in seen)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the processor time of child processes")
 @pytest.mark.parametrize("base", [["--zcdp", "0.1"], ["--gaussian", "2"]], ids=" ".join)
 def test_a_full_plan_is_quick(base: list[str]) -> None:
+    import resource
+
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     command = [sys.executable, "-m", "hpcalc", "plan", *base, "--target-epsilon", "4", "--format", "json"]
-    best = math.inf
-    for _ in range(2):
-        start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        best = min(best, time.perf_counter() - start)
+    start = spent()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert '"recommended"' in done.stdout
-    assert best < 6.0  # 2 s on an idle machine; a loaded one takes its time
+    assert spent() - start < 4.0  # 0.5 s and 1.1 s on an idle machine; the processor of a busy one is slower

@@ -194,10 +194,10 @@ def _paper(question: Question, include: Callable[[str], bool]) -> Iterator[Evalu
         return
     base, runs = question.base, question.runs
     curves: list[Curve] = paper.curves(base, runs, orders=question.orders) if base.slack < 1.0 else []
-    if isinstance(runs, Law) and base.slack == 0.0 and not any(include(curve.method) for curve in curves):
+    unanswered = not any(include(curve.method) for curve in curves)
+    if unanswered and include("lemma-7") and isinstance(runs, Law) and base.slack == 0.0:
         # laws with a theorem of their own need Lemma 7 only where it is asked for by name
-        if include("lemma-7"):
-            curves.append(paper.lemma_7(base, runs, orders=question.orders, samples=question.curve))
+        curves.append(paper.lemma_7(base, runs, orders=question.orders, samples=question.curve))
     for curve in curves:
         if include(curve.method):
             answer = epsilon_from_rdp(curve, question.log_delta, question.rule)

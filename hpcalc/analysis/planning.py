@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpcalc import __version__
-from hpcalc.analysis.crossing import Crossing, Grid
 from hpcalc.analysis.eta import best_of_family
 from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
@@ -18,6 +17,7 @@ from hpcalc.base import ZCDP, Base, Gaussian, Laplace, PureDP, compose, repeat
 from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
 from hpcalc.logmath import round_up
 from hpcalc.runs import RunCount
+from hpcalc.solve import Crossing, Grid
 
 __all__ = ["PlanResult", "Solution", "plan"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.analysis.crossing import Crossing, Grid, last_passing
 from hpcalc.analysis.methods import Question, evaluate, wanted
 from hpcalc.analysis.search_cost import BoundResult, bound
 from hpcalc.base import Base
 from hpcalc.convert import log_of_delta
 from hpcalc.logmath import Array
 from hpcalc.runs import RunCount
+from hpcalc.solve import Crossing, Grid, last_passing
 
 __all__ = ["Pricer", "Ticker"]
 

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from hpcalc.base import Base
     from hpcalc.runs import RunCount
 
-__all__ = ["accounting", "base_from", "base_or_none", "law_parameters", "laws_named", "runs_from", "scores_from", "sgd_shape"]
+__all__ = [
+    "accounting",
+    "base_from",
+    "base_or_none",
+    "law_parameters",
+    "laws_named",
+    "runs_from",
+    "scores_from",
+    "sgd_shape",
+]
 
 _TRAINING = ("noise_multiplier", "examples", "batch_size", "epochs")
 

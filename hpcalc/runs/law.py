@@ -206,12 +206,12 @@ class Law(RunCount):
         return True
 
     def log_mean_excess(self, rank: Rank) -> Array:
-        """``log(-(1-u) F'(u) / F(u))``, or an upper bound on it; only laws whose supremum is not at the edge need it."""
+        """``log(-(1-u) F'(u) / F(u))`` or an upper bound on it, for laws whose supremum is not at the edge."""
         return np.full(np.shape(rank.log_u), np.inf)
 
     @abstractmethod
     def gain_at_edge(self, epsilon: float) -> float:
-        """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^epsilon)``: what best-of-K adds to ε where the supremum is there."""
+        """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""
 
     @abstractmethod
     def thin(self, log_keep: float) -> Law:
