@@ -326,7 +326,8 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     if pure < _INF and isinstance(core, Base) and rule in ("best", "exact"):
         profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
         answer = profile if profile.value < answer.value else answer
-    elif rule == "exact" or (rule == "best" and gains and answer.value > 0.0):
+    own = pure < _INF and isinstance(core, Base) and core.exact_profile  # then its profile was the best there is
+    if not own and (rule == "exact" or (rule == "best" and gains and answer.value > 0.0)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
         exact = _exact_region_epsilon(core, left)
         answer = exact if exact.value < answer.value else answer
@@ -382,7 +383,8 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
     if core.pure_epsilon < _INF and isinstance(core, Base) and rule in ("best", "exact"):
         profile = float(core.log_profile(np.array([epsilon]))[0])
         value, named, order = (profile, EXACT_PROFILE, None) if profile < value else (value, named, order)
-    elif rule == "exact" or (rule == "best" and gains):
+    own = core.pure_epsilon < _INF and isinstance(core, Base) and core.exact_profile
+    if not own and (rule == "exact" or (rule == "best" and gains)):
         exact = _exact_region_delta(core, epsilon, value)
         if exact < value:
             value, named, order = exact, EXACT_REGION, None
