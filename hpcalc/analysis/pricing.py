@@ -20,7 +20,7 @@ from hpcalc.solve import Crossing, Grid, last_passing
 __all__ = ["Pricer", "Ticker"]
 
 # Where one of these gave the smallest bound, it alone is asked while a search closes in; each costs a fraction of all.
-_CHEAPER = ("refined-rdp", "refined-profile")
+_CHEAPER = ("refined-pure", "refined-rdp", "refined-profile")
 
 
 @dataclass
@@ -70,13 +70,17 @@ class Pricer:
             method=self.method,
             conversion=self.conversion,
             orders=self.orders,
-            lower=lower or (prices and base.exact_profile),
+            lower=lower or (prices and wanted(self.method)("refined-profile") and base.exact_profile),
         )
 
     def quick(self, base: Base, runs: RunCount, method: str) -> float:
         """ε by some of the methods only: never below what :meth:`full` says, inf where they do not apply."""
         question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders)
-        found = evaluate(question, wanted(method)) if base.finite else []
+        include = wanted(method)
+        free = self.method == "best"  # the exact bound for a pure base costs nothing
+        if not base.finite:
+            return math.inf
+        found = evaluate(question, lambda name: include(name) or (free and name == "refined-pure"))
         return min((item.epsilon for item in found), default=math.inf)
 
     def solve(
