@@ -708,6 +708,13 @@ class RDPCurve(_CurveBase):
             out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
         return np.asarray(out, dtype=float)
 
+    def region(self, rank: Rank) -> Rank:
+        if self.pure_epsilon == _INF:
+            return super().region(rank)
+        # the orders beside the given ones are implied by pure DP, whose region is a closed form
+        known, pure = self._finite_points[0], PureDP(self.pure_epsilon).region(rank)
+        return _smaller(region_from_rdp(self, rank, known), pure) if known.size else pure
+
 
 @dataclass(frozen=True)
 class ProfileCurve(Base):
