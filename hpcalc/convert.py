@@ -322,12 +322,13 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
 
     answer = _epsilon_by_orders(core, left, rule)
     # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
-    gains = core.orders is not None or left > _LARGE_LOG_DELTA
     if pure < _INF and isinstance(core, Base) and rule in ("best", "exact"):
         profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
         answer = profile if profile.value < answer.value else answer
     own = pure < _INF and isinstance(core, Base) and core.exact_profile  # then its profile was the best there is
-    if not own and (rule == "exact" or (rule == "best" and gains and answer.value > 0.0)):
+    orders_bind = core.orders is not None and answer.value <= pure * _PURE_PREFERENCE
+    gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
+    if not own and (rule == "exact" or (rule == "best" and gains)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
         exact = _exact_region_epsilon(core, left)
         answer = exact if exact.value < answer.value else answer
