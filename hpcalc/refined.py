@@ -562,7 +562,7 @@ def _searched_gain(epsilon: float, law: RunLaw) -> float:
     z = np.concatenate([np.linspace(first, min(epsilon, 40.0), 1500), np.linspace(40.0, max(epsilon, 40.0), 500)])
     z = distinct(np.minimum(z, epsilon))
     steepest = float(np.exp(law.log_mean_excess(Rank(np.array([-math.inf]), np.array([0.0]))))[0])
-    tail = steepest * float(softplus(z[0] + log1mexp(-epsilon)))  # left of the first node
+    settled = steepest * float(softplus(z[0] + log1mexp(-epsilon)))  # left of the first node
     best = upper = 0.0
     for _ in range(8):
         v = Rank.from_logit(z)
@@ -575,8 +575,9 @@ def _searched_gain(epsilon: float, law: RunLaw) -> float:
         right = log_f[1:] - log_g[:-1] + m_v[:-1] * -np.diff(v.log_q)
         cell = np.minimum(np.maximum(left[:-1], right) + noise[:-1] + noise[1:], m_u[:-1] * fall[1:])
         best = max(best, float(np.max(np.maximum(left - noise, m_v * fall))))
-        upper = max(best, float(np.max(cell)), tail)
+        upper = max(best, float(np.max(cell)), settled)
         live = np.flatnonzero(cell > best * (1.0 + 1e-5))
+        settled = max(settled, float(np.max(np.delete(cell, live), initial=0.0)))
         if live.size == 0 or live.size > 2000:
             break
         z = distinct(np.concatenate([np.linspace(z[i], z[i + 1], 9) for i in live]))

@@ -90,10 +90,14 @@ def test_refined_pure_of_a_table_of_runs():
     rng = np.random.default_rng(5)
     for epsilon in (1e-6, 0.0075, 0.3, 3.0):
         law = FinitePmf(((1, 0.2347), (13, 0.4913), (975, 0.274)))
+        # cells that cannot matter by more than 1e-5 are not looked into again, but count
         u = np.concatenate([np.exp(rng.uniform(-12.0, 0.0, 20000)), [1.0]]) / (1 + math.exp(epsilon))
         drop = law.log_density(Rank.from_u(u)) - law.log_density(Rank.from_u(u * math.exp(epsilon)))
         found = epsilon + float(np.max(drop))
         assert found * (1 - 1e-8) <= refined_pure(epsilon, law) <= found * (1 + 1e-4)
+    # by 50-digit golden section; a cell set aside too early made it 6e-8 too small
+    law = FinitePmf(((1, 0.05935253722077149), (112, 0.9406474627792285)))
+    assert 13.632148000209698 <= refined_pure(6.1787032045224235, law) <= 13.632148000209698 * (1 + 2e-5)
 
 
 def test_lemma_22_where_k_rarely_ends_below_the_cutoff():
