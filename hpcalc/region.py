@@ -98,7 +98,9 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
         far = 800.0 + np.maximum(lo, 0.0)
         hi = np.maximum(np.where(np.isnan(known), 800.0, np.where(np.isposinf(known), far, known)), lo)
         # the search ends where the order is known to break, or else far out: if it holds even there it limits nothing
-        unlimited = ~np.isfinite(known) & ~(_log_moment(order, side, -softplus(-hi), -softplus(hi), point)[0] >= budget)
+        unlimited = ~np.isfinite(known)
+        if unlimited.any():
+            unlimited &= ~(_log_moment(order, side, -softplus(-hi), -softplus(hi), point)[0] >= budget)
     if start is None:
         return np.where(unlimited, np.inf, _bisect_order(order, budget, side, point, lo, hi))
     z = np.clip(start, lo, hi)
@@ -110,7 +112,7 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
             value = moment - budget
             slope = power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v))
             z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
-            close = np.abs(value) < 1e-9
+            close = np.abs(value) < 1e-9 * np.minimum(budget, 1.0)
             if close.all():
                 break
         z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
@@ -264,10 +266,12 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
 def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> tuple[Array, Array, Array]:
     """Solve points that lie between solved ones."""
     # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
+    # Far from there its logarithm is.
     signed = seeds.side * np.exp(seeds.x)
     h = np.abs(np.interp(logit, seeds.place, signed))
     same = np.interp(logit, seeds.place, seeds.side)
-    seed = np.where(np.abs(same) == 1.0, np.interp(logit, seeds.place, seeds.x), np.log(np.maximum(h, 1e-5)))
+    log_h = np.interp(logit, seeds.place, seeds.x)
+    seed = np.where((np.abs(same) == 1.0) & (log_h > -1.0), log_h, np.log(np.maximum(h, 1e-5)))
     start = np.interp(logit, seeds.place, np.minimum(seeds.z, 800.0))
     best, best_x, side = np.full(logit.shape, np.inf), seed.copy(), np.ones(logit.shape)
     for sign in (1.0, -1.0):
@@ -319,10 +323,11 @@ def _newton_orders(base: RenyiCurve, x: Array, sign: float, point: Rank, z: Arra
         if count == rounds:
             break
         with np.errstate(invalid="ignore"):
-            move = _newton_move(stencil[1], spend, side, part, solved)
-        # a step this small changes v by its square; an order that limits nothing has no step
-        keep = (np.abs(move) > 1e-6) & np.isfinite(solved)
-        x[active] = here + move
+            move, slope = _newton_move(stencil[1], spend, side, part, solved)
+            move = np.maximum(move, _LEAST - here)
+            # what the step would still gain; an order that limits nothing has no step
+            keep = (np.abs(slope * move) > 1e-9) & np.isfinite(solved) & (here > _LEAST)
+            x[active], z[active] = here + move, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
             break
@@ -330,10 +335,11 @@ def _newton_orders(base: RenyiCurve, x: Array, sign: float, point: Rank, z: Arra
 
 
 _STEP = 1e-3
+_LEAST = math.log(1e-8)  # closer to order 1 nothing is gained, and the differences of the budget lose their digits
 
 
-def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array) -> Array:
-    """Newton step in log(order-1) towards the least z.
+def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array) -> tuple[Array, Array]:
+    """Newton step in log(order-1) towards the least z, and the derivative of z by it.
 
     ``G(x, z) = moment - budget = 0`` defines z(x): implicit differentiation, with the derivatives of the budget
     ``(order-1) rdp`` by differences.
@@ -354,7 +360,11 @@ def _newton_move(order: Array, spend: Array, side: Array, point: Rank, z: Array)
         slope = -g_x / g_z
         bend = -(g_xx + 2.0 * g_xz * slope + g_zz * slope * slope) / g_z
         move = np.where(bend > 0.0, -slope / bend, -np.sign(slope) * 0.7)
-    return np.asarray(np.clip(np.nan_to_num(move), -0.7, 0.7), dtype=float)
+        # close to order 1 all is smooth in the order, and the best one may be 1 itself
+        curved = bend - slope
+        low = np.log1p(np.clip(np.where(curved > 0.0, -slope / curved, -np.sign(slope)), -0.99, 9.0))
+        move = np.where(h * np.abs(gain - loss) < 0.1, low, np.clip(move, -0.7, 0.7))
+    return np.nan_to_num(move), np.nan_to_num(slope)
 
 
 def region_from_profile(t: Array, log_delta: Array, rank: Rank) -> Rank:
