@@ -2,9 +2,9 @@
 
     python tests/benchmarks/run.py [--quick] [process] [calls] [conversions] [bulk]
 
-Prints Markdown tables: whole processes against ``python -c "import click"``, warm calls beside dp-accounting's (a looser
-answer to the same question), conversions beside dp-accounting and the formula Opacus publishes, and work in bulk with
-its peak memory. Nothing here is asserted: figures depend on the machine, ratios less so.
+Prints Markdown tables: whole processes against ``python -c "import click"``, warm calls beside dp-accounting's (a
+looser answer to the same question), conversions beside dp-accounting and the formula Opacus publishes, and work in
+bulk with its peak memory. Nothing here is asserted: figures depend on the machine, ratios less so.
 """
 
 from __future__ import annotations
