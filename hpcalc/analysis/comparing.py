@@ -82,9 +82,15 @@ class CompareResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know."""
-        out = list(self.base.warnings)
+        out = [*self.base.warnings, *self.aims.warnings]
         out += [f"{entry.shape.label}: {entry.reason}" for entry in self.entries if entry.runs is None]
         return tuple(dict.fromkeys(out))
+
+    @property
+    def _single_run(self) -> float | None:
+        """ε of one run: what every row stands beside."""
+        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
+        return None if single is None else finite(single.value)
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
@@ -93,6 +99,7 @@ class CompareResult:
             "command": "compare",
             "base": self.base.describe(),
             "delta": self.delta,
+            "single_run": {"epsilon": self._single_run},
             **self.footing,
         }
         if self.aims.success_rate is not None:

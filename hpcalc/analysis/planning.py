@@ -11,7 +11,7 @@ from hpcalc import __version__
 from hpcalc.analysis.eta import best_of_family
 from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
-from hpcalc.analysis.search_cost import BoundResult
+from hpcalc.analysis.search_cost import BoundResult, finite
 from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shape_of, shapes_of
 from hpcalc.base import ZCDP, Base, Gaussian, Laplace, PureDP, compose, repeat
 from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
@@ -108,7 +108,7 @@ class PlanResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about the recommendation."""
-        out = [*(self.base.warnings if self.base is not None else ()), *self.notes]
+        out = [*(self.base.warnings if self.base is not None else ()), *self.notes, *self.aims.warnings]
         runs = self.best.runs
         if runs is not None:
             late = quantile_or_none(runs, 0.95)
@@ -125,6 +125,8 @@ class PlanResult:
         if self.base is not None:
             out["base"] = self.base.describe()
         out["delta"] = self.delta
+        single = best.cost.single_run if best.cost is not None else None
+        out["single_run"] = {"epsilon": None if single is None else finite(single.value)}
         out["solved_for"] = best.solved_for
         out["value"] = best.value
         out["epsilon"] = best.cost.epsilon if best.cost is not None else None
@@ -189,7 +191,11 @@ class _Planner:
         if shape.whole and base.slack > 0.0:
             return self._solution(shape, self._scan(shape, grid), limited)
         guess = _scale_value(shape, start, grid)
-        found = self.pricer.solve(lambda x: (base, shape.law(x)), self.target, grid, guess)
+        found = self.pricer.solve(
+            lambda x: (base, shape.law(x)), self.target, grid, guess, lambda x: shape.law(x).mean > _MANY
+        )
+        if found.value is not None and found.beyond is None and grid.index(found.value) < grid.last:
+            limited = f"a bolder {shape.scale} may pass too: beyond a mean of {_MANY:g} runs it is not sought"
         return self._solution(shape, found, limited)
 
     def _scan(self, shape: Shape, grid: Grid) -> Crossing[BoundResult]:

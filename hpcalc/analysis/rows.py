@@ -15,6 +15,11 @@ __all__ = ["Aims", "finite_mean", "law_fields", "quantile_or_none", "readable"]
 
 _LARGEST_INTEGER = 2**53
 
+SCORES_COST = (
+    "scores measured on the private data are not free: take them from public data, or count their cost in the "
+    "guarantee of one run"
+)
+
 
 @dataclass(frozen=True)
 class Aims:
@@ -40,6 +45,11 @@ class Aims:
         if success_rate is not None and not 0.0 < success_rate <= 1.0:
             raise InvalidInput("success_rate", success_rate, "give a probability with 0 < success_rate <= 1")
         return cls(success_rate, None if scores is None else tuple(scores), minimize)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be said beside scores."""
+        return () if self.scores is None else (SCORES_COST,)
 
     def success(self, runs: RunCount) -> float | None:
         """Chance that the search finds a good run."""

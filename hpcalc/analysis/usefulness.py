@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcalc import __version__
+from hpcalc.analysis.rows import SCORES_COST
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.runs import Law, RunCount
 from hpcalc.utility import BestScore, RunTime, best_score, run_time, success_probability
@@ -51,6 +52,8 @@ class UtilityResult:
         out = []
         if self.time.prob_zero > 0.5:
             out.append(f"with probability {self.time.prob_zero:.4g} the search runs nothing")
+        if self.score is not None:
+            out.append(SCORES_COST)
         if self.score is not None and self.score.prob_top > 0.5:
             out.append(
                 f"the best score given is reached with probability {self.score.prob_top:.3g}: "
