@@ -1,0 +1,458 @@
+"""``bound`` end to end: documents, known cases, and how far ε can still be above what no analysis can undercut."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from hpcalc import paper
+from hpcalc.analysis import bound
+from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose
+from hpcalc.convert import epsilon_from_rdp
+from hpcalc.errors import ExitCode, InvalidInput
+from hpcalc.logmath import Rank
+from hpcalc.refined import RefinedRDP
+from hpcalc.runs import (
+    AtLeastOne,
+    AtMost,
+    Binomial,
+    FinitePmf,
+    Fixed,
+    Law,
+    Poisson,
+    Threshold,
+    TruncatedNegativeBinomial,
+)
+
+tnb = TruncatedNegativeBinomial.with_mean
+from_gamma = TruncatedNegativeBinomial.from_gamma
+
+# ---------------------------------------------------------------------------------------------------------------
+# the document
+# ---------------------------------------------------------------------------------------------------------------
+
+KEYS = [
+    "hpcalc_version",
+    "command",
+    "base",
+    "repetitions",
+    "delta",
+    "epsilon",
+    "method",
+    "single_run",
+    "composition",
+    "lower_bound",
+    "bounds",
+    "rdp",
+    "assumptions",
+    "warnings",
+]
+
+
+def numbers(node: Any) -> list[float]:
+    if isinstance(node, dict):
+        return [x for value in node.values() for x in numbers(value)]
+    if isinstance(node, list):
+        return [x for value in node for x in numbers(value)]
+    return [node] if isinstance(node, (int, float)) and not isinstance(node, bool) else []
+
+
+def plain(node: Any) -> bool:
+    """Only types that every format can say, exactly (no NumPy scalars)."""
+    if isinstance(node, dict):
+        return all(type(key) is str and plain(value) for key, value in node.items())
+    if isinstance(node, list):
+        return all(plain(value) for value in node)
+    return node is None or type(node) in (str, int, float, bool)
+
+
+def test_document():
+    answer = bound(ZCDP(0.1), Poisson(10.0), delta=1e-6)
+    document = answer.document()
+    assert list(document) == KEYS
+    assert document["command"] == "bound"
+    assert document["base"] == {"zcdp": 0.1}
+    assert document["repetitions"] == {
+        "dist": "poisson",
+        "mu": 10.0,
+        "mean": 10.0,
+        "prob_zero": pytest.approx(4.539993e-05, rel=1e-6),
+    }
+    assert document["delta"] == 1e-6
+    assert document["epsilon"] == pytest.approx(4.2258, rel=1e-4)
+    assert document["method"] == "refined-rdp"
+    assert document["single_run"] == {"epsilon": pytest.approx(2.1419389, rel=1e-7)}
+    assert document["composition"] == {"runs": 10, "epsilon": pytest.approx(7.7662, abs=5e-5)}
+    assert list(document["lower_bound"]) == ["epsilon", "instance"]
+    assert document["lower_bound"]["instance"] == "three-point"
+    assert document["lower_bound"]["epsilon"] == pytest.approx(4.225, abs=1e-3)
+    rows = {row["method"]: row for row in document["bounds"]}
+    assert rows["theorem-6"]["epsilon"] == pytest.approx(4.6074, abs=5e-5)
+    assert list(rows["theorem-6"]) == ["method", "epsilon", "order", "conversion"]
+    assert rows["theorem-6"]["order"] == pytest.approx(10.84, abs=0.1)
+    assert rows["refined-rdp"]["order"] > 1.0
+    assert list(rows["refined-profile"]) == ["method", "epsilon"]
+    assert all(list(row) == ["order", "epsilon"] for row in document["rdp"])
+    assert [row["order"] for row in document["rdp"]][:3] == [1.5, 2.0, 3.0]
+    assert document["warnings"] == []
+    assert all(isinstance(line, str) and line.endswith(".") for line in document["assumptions"])
+    assert answer.exit_code is ExitCode.OK
+
+
+EVERY_LAW: list[Any] = [
+    Poisson(0.5),
+    Poisson(10.0),
+    tnb(10.0, eta=-0.5),
+    tnb(10.0, eta=0.0),
+    Binomial(20, 0.3),
+    Fixed(4),
+    FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5))),
+    AtMost(Poisson(5.0), 7),
+    AtLeastOne(Poisson(0.5)),
+    Threshold(0.1),
+]
+EVERY_BASE: list[Base] = [
+    PureDP(1.0),
+    ZCDP(0.1),
+    ApproxDP(0.5, 1e-8),
+    Gaussian(2.0),
+    Laplace(2.0),
+    RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0}),
+    compose(ZCDP(0.1), ApproxDP(0.1, 1e-9)),
+    Gaussian(0.0),
+    ZCDP(math.inf),
+]
+
+
+@pytest.mark.parametrize("base", EVERY_BASE, ids=repr)
+def test_every_document_is_plain_and_consistent(base):
+    for runs in EVERY_LAW:
+        answer = bound(base, runs, delta=1e-6, max_epsilon=3.0, explain=True)
+        document = answer.document()
+        assert plain(document)
+        keys = list(document)
+        given = document.pop("base")  # as typed: an infinite ρ stays one until it is written
+        assert given == base.describe()
+        assert all(math.isfinite(x) for x in numbers({**document, "explain": None}))
+        json.dumps({**document, "explain": None}, allow_nan=False)
+        if document["epsilon"] is None:
+            assert keys[keys.index("epsilon") + 1] == "reason"
+            assert answer.exit_code is ExitCode.NO_FINITE_BOUND
+            assert document["method"] is None
+            assert document["within_budget"] is False
+            continue
+        assert [key for key in keys if key in KEYS] == KEYS
+        assert document["explain"]["theorem"]
+        assert document["within_budget"] == (document["epsilon"] <= 3.0)
+        assert answer.exit_code == (ExitCode.OK if document["epsilon"] <= 3.0 else ExitCode.OVER_BUDGET)
+        rows = document["bounds"]
+        finite = {row["method"]: row["epsilon"] for row in rows if row["epsilon"] is not None}
+        assert document["epsilon"] == pytest.approx(min(finite.values()), rel=1e-8)
+        assert document["method"] in finite
+        assert len(rows) == len({row["method"] for row in rows})
+        lower = document["lower_bound"]["epsilon"]
+        assert lower is None or 0.0 <= lower <= document["epsilon"]
+        curve = [row["epsilon"] for row in document["rdp"] if row["epsilon"] is not None]
+        assert all(b >= a for a, b in itertools.pairwise(curve))
+
+
+def test_method_restricts_what_is_reported():
+    everything = bound(ZCDP(0.1), tnb(10.0, eta=0.0))
+    names = [item.method for item in everything.bounds]
+    assert {"theorem-2", "refined-rdp", "refined-profile"} <= set(names)
+    for name in names:
+        one = bound(ZCDP(0.1), tnb(10.0, eta=0.0), method=name, max_epsilon=3.2)
+        assert [item.method for item in one.bounds] == [name]
+        assert one.best is not None
+        assert one.best.method == name
+        assert one.lower is not None
+        assert one.lower.epsilon == pytest.approx(everything.lower.epsilon, rel=0.02)
+        assert one.exit_code == (ExitCode.OK if one.epsilon <= 3.2 else ExitCode.OVER_BUDGET)
+    for group, chosen in (("paper", False), ("refined", True)):
+        some = bound(ZCDP(0.1), tnb(10.0, eta=0.0), method=group)
+        assert some.bounds
+        assert all(item.method.startswith("refined") is chosen for item in some.bounds)
+
+
+def test_orders_restrict_renyi_bounds_and_are_listed():
+    answer = bound(ZCDP(0.1), Poisson(10.0), orders=[2.0, 4.0])
+    for item in answer.bounds:
+        assert item.order in (2.0, 4.0, None)
+    assert [row["order"] for row in answer.document()["rdp"]] == [2.0, 4.0]
+    assert answer.epsilon >= bound(ZCDP(0.1), Poisson(10.0)).epsilon
+
+
+def test_rules_are_named():
+    for rule, name in (("cks", "canonne-kamath-steinke"), ("mironov", "mironov")):
+        answer = bound(ZCDP(0.1), tnb(10.0, eta=0.0), conversion=rule)
+        renyi = next(item for item in answer.bounds if item.method == "refined-rdp")
+        assert renyi.conversion == name
+    assert bound(ZCDP(0.1), Poisson(10.0), conversion="mironov", method="refined-rdp").epsilon > 4.226
+
+
+def test_refusals():
+    for arguments, name in (
+        ({"method": "theorem-7"}, "method"),
+        ({"conversion": "best-of-all"}, "conversion"),
+        ({"orders": [1.0]}, "orders"),
+        ({"orders": [math.nan]}, "orders"),
+        ({"max_epsilon": -1.0}, "max_epsilon"),
+        ({"max_epsilon": math.nan}, "max_epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": math.nan}, "delta"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            bound(ZCDP(0.1), Poisson(10.0), **arguments)
+        assert caught.value.parameter == name
+
+
+def test_gate():
+    assert bound(ZCDP(0.1), Poisson(10.0), max_epsilon=0.0).exit_code is ExitCode.OVER_BUDGET
+    assert bound(ZCDP(0.0), Poisson(10.0), max_epsilon=0.0).exit_code is ExitCode.OK
+    answer = bound(ZCDP(0.1), Poisson(10.0))
+    assert bound(ZCDP(0.1), Poisson(10.0), max_epsilon=answer.epsilon).exit_code is ExitCode.OK
+
+
+def test_delta_zero():
+    pure = bound(PureDP(1.0), Poisson(10.0), delta=0.0)
+    assert pure.epsilon == pytest.approx(1.0 + 10.0 * math.tanh(0.5), rel=1e-9)
+    none = bound(ZCDP(0.1), Poisson(10.0), delta=0.0)
+    assert none.exit_code is ExitCode.NO_FINITE_BOUND
+    assert "delta" in none.document()["reason"]
+
+
+def test_warnings():
+    assert any("delta" in line for line in bound(ZCDP(0.1), Poisson(10.0), delta=0.01).warnings)
+    assert any("runs nothing" in line for line in bound(ZCDP(0.1), Poisson(0.1)).warnings)
+    edge = bound(RDPCurve({2.0: 0.2, 3.0: 0.3}), Poisson(10.0), method="refined-rdp")
+    assert any("order" in line for line in edge.warnings)
+    gap = bound(Gaussian(50.0), Poisson(10.0), delta=1e-5)
+    assert gap.lower is not None
+    assert (gap.epsilon > 1.02 * gap.lower.epsilon) == any("lower bound" in line for line in gap.warnings)
+
+
+def test_profile_of_the_whole_search():
+    answer = bound(Gaussian(1.0), tnb(10.0, eta=0.0), delta=1e-6)
+    rows = answer.profile()
+    deltas = [row["delta"] for row in rows if row["delta"] is not None]
+    assert len(rows) == 101
+    assert all(b <= a for a, b in itertools.pairwise(deltas))
+    at = answer.log_profile(np.array([answer.epsilon]))
+    assert float(at[0]) <= math.log(1e-6) + 1e-9
+    pure = bound(PureDP(1.0), Fixed(2), delta=1e-3)
+    assert pure.log_profile(np.array([2.0]))[0] == -math.inf
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# known cases
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def row_of(answer: Any, method: str) -> float:
+    return next(item.epsilon for item in answer.bounds if item.method == method)
+
+
+@pytest.mark.parametrize(
+    ("eta", "gamma", "theorem"),
+    [
+        (0.0, 0.00462933671, 3.830844288),
+        (0.5, 0.01397784944, 4.274931555),
+        (1.0, 0.025, 4.693955701),
+        (2.0, 0.04772255751, 5.473960551),
+        (-0.5, 1.60230732254e-4, 3.34933046241),
+    ],
+)
+def test_both_numbers_side_by_side(eta, gamma, theorem):
+    law = tnb(40.0, eta=eta)
+    assert math.exp(law.log_gamma) == pytest.approx(gamma, rel=1e-8)
+    answer = bound(ZCDP(0.1), law, delta=1e-6)
+    assert answer.single_run is not None
+    assert answer.single_run.value == pytest.approx(2.141938928, abs=1e-9)
+    assert row_of(answer, "theorem-2") == pytest.approx(theorem, rel=1e-8)
+    assert answer.composition == (40, pytest.approx(17.861121, abs=1e-6))
+    assert answer.single_run.value < answer.epsilon < theorem
+
+
+def test_fixed_trials_have_no_small_bound():
+    """Randomized response has a log ratio of 200 after 200 runs, so no bound for a random K may be applied."""
+    answer = bound(PureDP(1.0), Fixed(200), delta=0.0)
+    assert answer.epsilon == pytest.approx(200.0, rel=1e-12)
+    assert not any(item.method in ("theorem-2", "theorem-6", "corollary-3") for item in answer.bounds)
+    approximate = bound(PureDP(1.0), Fixed(200), delta=1e-6)
+    assert approximate.lower is not None
+    assert 20.0 < approximate.lower.epsilon <= approximate.epsilon < 100.0
+
+
+def test_poisson_below_mean_one():
+    law = Poisson(0.5)
+    found = float(RefinedRDP(ZCDP(0.1), law).sharpen(2.0).rdp(2.0))
+    x = np.linspace(-12.0, 12.0, 4001)
+    rank = Rank.from_normal(x)
+    image = ZCDP(0.1).region(rank)
+    log_m = float(np.max(2.0 * law.log_density(rank) - law.log_density(image)))
+    assert found == pytest.approx(math.log1p(math.exp(log_m) * math.expm1(0.2)), rel=1e-4)
+    answer = bound(ZCDP(0.1), law, delta=1e-6)
+    assert answer.epsilon > 0.0
+    assert answer.lower is not None
+    assert answer.lower.epsilon > 0.0
+    assert Poisson(1.0).prob_zero == pytest.approx(0.36787944, abs=1e-8)
+    assert Poisson(10.0).prob_zero == pytest.approx(4.539993e-05, rel=1e-6)
+
+
+def test_closed_form_out_of_its_range():
+    law = tnb(1.01, eta=1.0)
+    answer = bound(ZCDP(0.5), law, delta=1e-6)
+    assert answer.single_run is not None
+    assert answer.single_run.value == pytest.approx(5.2215, abs=5e-5)
+    assert row_of(answer, "theorem-2") == pytest.approx(5.24346248, abs=1e-7)
+    assert all(item.epsilon >= answer.single_run.value * (1.0 - 1e-9) for item in answer.bounds)
+
+
+@pytest.mark.parametrize("eta", [-0.9, -0.5, 0.0, 1e-12, 0.5, 1.0, 5.0])
+def test_mean_one_is_one_run(eta):
+    answer = bound(ZCDP(0.1), tnb(1.0, eta=eta), delta=1e-6)
+    assert answer.epsilon == pytest.approx(2.14193892839, rel=1e-9)
+    assert row_of(answer, "theorem-2") == pytest.approx(2.14193892839, rel=1e-9)
+    assert answer.lower is not None
+    assert answer.lower.epsilon <= answer.epsilon
+    assert answer.composition == (1, pytest.approx(2.14193892839, rel=1e-9))
+
+
+def test_remark_5():
+    law = from_gamma(1.0, 0.025)
+    plain_curve = paper.theorem_2(ZCDP(0.1), law)
+    at_two = plain_curve.rdp(np.array([2.0]))[0]
+    assert float(at_two) == pytest.approx(6.118325302, abs=1e-8)
+    assert float(paper.monotone(plain_curve).rdp(np.array([2.0]))[0]) == pytest.approx(3.544168771, abs=1e-8)
+    listed = {row["order"]: row["epsilon"] for row in bound(ZCDP(0.1), law, method="paper").document()["rdp"]}
+    assert listed[2.0] <= 3.544168771 * (1.0 + 1e-3)
+
+
+def test_options_compose_before_the_search():
+    both = bound(compose(Gaussian(2.0), Gaussian(2.0)), Poisson(5.0), delta=1e-6)
+    one = bound(Gaussian(math.sqrt(2.0)), Poisson(5.0), delta=1e-6)
+    assert both.epsilon == pytest.approx(one.epsilon, rel=2e-4)
+
+
+def test_slack_is_counted():
+    """Setting δ0 aside costs 1 - f(1-δ0): what is left below it has no finite answer."""
+    law = Poisson(10.0)
+    added = -math.expm1(-10.0 * 1e-8)
+    answer = bound(ApproxDP(1.0, 1e-8), law, delta=2e-7)
+    assert math.isfinite(answer.epsilon)
+    inner = bound(PureDP(1.0), Poisson(10.0 * (1.0 - 1e-8)), delta=2e-7 - added)
+    assert answer.epsilon <= inner.epsilon * (1.0 + 1e-3)
+    none = bound(ApproxDP(1.0, 1e-8), law, delta=0.99 * added)
+    assert none.exit_code is ExitCode.NO_FINITE_BOUND
+    assert none.lower is not None
+    assert none.lower.epsilon == math.inf
+    assert none.document()["lower_bound"]["epsilon"] is None
+
+
+def test_epsilon_never_rises_with_delta():
+    for base in (Gaussian(1.0), ZCDP(0.1), PureDP(1.0), ApproxDP(0.5, 1e-10)):
+        for law in (Poisson(10.0), tnb(10.0, eta=0.0)):
+            values = [bound(base, law, delta=delta, lower=False).epsilon for delta in (1e-12, 1e-9, 1e-6, 1e-4, 5e-3)]
+            assert all(b <= a * (1.0 + 2e-4) for a, b in itertools.pairwise(values)), (base, law)
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    first = bound(ZCDP(0.037), tnb(7.0, eta=0.5), delta=1e-7).document()
+    for law in (Poisson(3.0), tnb(400.0, eta=0.0), Fixed(9)):
+        bound(ZCDP(0.037), law, delta=1e-9)
+    assert bound(ZCDP(0.037), tnb(7.0, eta=0.5), delta=1e-7).document() == first
+
+
+def test_reported_number_is_the_curves_conversion():
+    """ε of R1 from its own published curve: the same conversion in 50 digits at the order named."""
+    answer = bound(ZCDP(0.1), tnb(10.0, eta=0.0), delta=1e-6, method="refined-rdp")
+    (item,) = answer.bounds
+    assert item.order is not None
+    a = mp.mpf(item.order)
+    value = mp.mpf(float(RefinedRDP(ZCDP(0.1), tnb(10.0, eta=0.0)).sharpen(item.order).rdp(item.order)))
+    epsilon = value + mp.log((a - 1) / a) - (mp.log(mp.mpf(1e-6)) + mp.log(a)) / (a - 1)
+    assert item.epsilon == pytest.approx(float(epsilon), rel=1e-6)
+    curve = paper.theorem_2(ZCDP(0.1), tnb(10.0, eta=0.0))
+    assert epsilon_from_rdp(curve, math.log(1e-6), "cks").value > item.epsilon
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what any analysis could still gain
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def allowed(base: Base, delta: float) -> float:
+    """Half a percent; for small ρ at δ near 1e-5 the bad outcome of the instance takes too many of the best ranks."""
+    return 1.2e-2 if isinstance(base, ZCDP) and base.rho < 0.03 and delta > 3e-6 else 5e-3
+
+
+def gap(base: Base, law: Law, delta: float) -> float:
+    answer = bound(base, law, delta=delta)
+    assert answer.lower is not None
+    assert answer.lower.epsilon <= answer.epsilon, (base, law, delta)
+    return answer.epsilon / answer.lower.epsilon - 1.0
+
+
+GRID_LAWS: list[Law] = [
+    tnb(1.0, eta=0.0),
+    tnb(2.0, eta=-0.5),
+    tnb(10.0, eta=5.0),
+    tnb(50.0, eta=-0.5),
+    tnb(50.0, eta=1.0),
+    tnb(50.0, eta=5.0),
+    Poisson(1.0),
+    Poisson(10.0),
+    Binomial(34, 0.3),
+    Binomial(200, 0.05),
+]
+
+
+@pytest.mark.parametrize("delta", [1e-5, 3e-6, 1e-10])
+@pytest.mark.parametrize(
+    "base", [Gaussian(0.5), Gaussian(1.2), Gaussian(3.0), ZCDP(0.005), ZCDP(0.07), ZCDP(1.0)], ids=repr
+)
+def test_gap_is_at_most_half_a_percent(base, delta):
+    laws = GRID_LAWS if isinstance(base, ZCDP) else [*GRID_LAWS, tnb(100.0, eta=-0.5), tnb(100.0, eta=5.0)]
+    for law in laws:
+        assert gap(base, law, delta) <= allowed(base, delta), law
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(8))
+def test_gap_is_at_most_half_a_percent_at_random(seed):
+    rng = random.Random(seed)
+
+    def size(low: float, high: float) -> float:
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+    for _ in range(120):
+        base: Base = rng.choice([Gaussian(size(0.5, 3.0)), ZCDP(size(0.005, 1.0))])
+        mean = size(1.0, 50.0 if isinstance(base, ZCDP) else 100.0)
+        p = rng.uniform(0.02, 0.3)
+        law = rng.choice(
+            [
+                tnb(mean, eta=rng.choice([-0.5, 0.0, 1.0, 5.0, rng.uniform(-0.5, 5.0)])),
+                tnb(mean, eta=rng.uniform(-0.5, 5.0)),
+                Poisson(size(1.0, 10.0)),
+                Binomial(max(1, int(size(1.0, 10.0) / p)), p),
+            ]
+        )
+        delta = 10.0 ** rng.uniform(-12.0, -5.0)
+        assert gap(base, law, delta) <= allowed(base, delta), (base, law, delta)
+
+
+def test_prices_narrow_what_plain_bounds_leave_open():
+    answer = bound(Gaussian(10.0), Poisson(100.0), delta=1e-6)
+    assert answer.best is not None
+    assert answer.lower is not None
+    assert answer.epsilon <= 2.40
+    assert 2.07 <= answer.lower.epsilon <= answer.epsilon
+    assert "prices" in answer.best.citation
+    assert any("tighter analysis" in line for line in answer.warnings)
