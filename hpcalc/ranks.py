@@ -204,10 +204,11 @@ def _merge(a: RankCurve, b: RankCurve) -> RankCurve:
 def _score_where(law: RunLaw, drop: float) -> float:
     """Normal score of the rank at which F has fallen by the factor exp(-drop) from F(0)."""
     lo, hi = -_X_LIMIT, _X_LIMIT
-    for _ in range(40):
-        mid = 0.5 * (lo + hi)
-        fallen = law.log_mean - float(law.log_density(Rank.from_normal(np.array([mid])))[0]) > drop
-        lo, hi = (lo, mid) if fallen else (mid, hi)
+    for _ in range(4):
+        x = np.linspace(lo, hi, 65)
+        fallen = law.log_mean - law.log_density(Rank.from_normal(x)) > drop
+        first = int(np.argmax(fallen)) if fallen.any() else x.size - 1
+        lo, hi = float(x[max(first - 1, 0)]), float(x[first])
     return hi
 
 

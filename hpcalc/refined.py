@@ -416,7 +416,7 @@ class ProfileBound:
             if certified - float(here) <= tolerance * 1e3 * per_step:
                 break  # what the certification adds to delta moves epsilon by less than the tolerance
             cost = bound._cell_costs(value)
-            finer = curve.refine(cost > np.sum(cost) / (4.0 * cost.size))
+            finer = curve.refine(cost > np.sum(cost) / (8.0 * cost.size), 3)
             if finer is curve:
                 break
             start = value
