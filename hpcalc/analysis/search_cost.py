@@ -39,10 +39,6 @@ class BoundResult:
         δ.
     bounds : tuple of Evaluated
         Every bound that was evaluated, the paper's first.
-    single_run : Conversion or None
-        ε of one run (None if it has none at this δ).
-    composition : tuple of (int, float)
-        Runs and ε of naive composition of the mean number of runs.
     lower : LowerBound or None
         What no analysis under the same assumptions can report less than.
     max_epsilon : float or None
@@ -53,8 +49,6 @@ class BoundResult:
     runs: RunCount
     delta: float
     bounds: tuple[Evaluated, ...]
-    single_run: Conversion | None
-    composition: tuple[int, float]
     lower: LowerBound | None
     question: Question = field(repr=False)
     method: str = "best"
@@ -62,6 +56,21 @@ class BoundResult:
     max_epsilon: float | None = None
     explain: bool = False
     reason: str | None = None
+
+    @cached_property
+    def single_run(self) -> Conversion | None:
+        """ε of one run (None if it has none at this δ)."""
+        if not self.base.finite:
+            return None
+        try:
+            return epsilon_at(self.base, self.question.log_delta, self.question.rule)
+        except NoFiniteBound:
+            return None
+
+    @cached_property
+    def composition(self) -> tuple[int, float]:
+        """Runs and ε of naive composition of the mean number of runs."""
+        return _composition(self.base, self.runs, self.question.log_delta, self.question.rule)
 
     @cached_property
     def best(self) -> Evaluated | None:
@@ -335,7 +344,6 @@ def bound(
     reason = _why_not(base, log_delta, method)
     found: list[Evaluated] = []
     floor: LowerBound | None = None
-    single: Conversion | None = None
     if base.finite:
         found = evaluate(question, include)
         best = min((item.epsilon for item in found), default=math.inf)
@@ -345,17 +353,11 @@ def bound(
             from hpcalc.analysis.prices import priced
 
             found = priced(question, found, floor)
-        try:
-            single = epsilon_at(base, log_delta, conversion)
-        except NoFiniteBound:
-            single = None
     return BoundResult(
         base,
         runs,
         float(delta),
         tuple(found),
-        single,
-        _composition(base, runs, log_delta, conversion),
         floor,
         question,
         method,

@@ -315,4 +315,11 @@ def _log_mean(eta: float, size: float) -> float:
         return h * size + math.log1p(-math.expm1(-h * size) / -math.expm1(eta * size) * math.exp(eta * size)) \
             + math.log1p(-h)  # fmt: skip
     low = min(eta, 0.0)
-    return (1.0 + low) * size + float(log_mean_exp(size)) - float(log_mean_exp(abs(eta) * size))
+    return (1.0 + low) * size + _log_mean_exp(size) - _log_mean_exp(abs(eta) * size)
+
+
+def _log_mean_exp(x: float) -> float:
+    """:func:`log_mean_exp` of one number: solving for a mean asks for a hundred."""
+    if x == 0.0:
+        return 0.0
+    return math.log1p(-math.exp(-x)) - math.log(x) if x > 1.0 else float(log_mean_exp(x))
