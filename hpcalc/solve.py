@@ -169,8 +169,9 @@ def last_passing(
     failing: int | None = None
     index = min(max(grid.index(start), first), last)
     trail: list[tuple[float, float]] = []  # (place, gap), the newest last
+    widths: list[int] = []
     stale, margin, side = 0, 0, 0
-    for count in range(_MOST):
+    for _ in range(_MOST):
         value = gap(index)
         trail.append((place(index), value))
         if value <= 0.0:
@@ -190,14 +191,18 @@ def last_passing(
             step = 1.0 + 2.0 ** max(stale - 1, 0)  # grows while nothing is bracketed
             here = trail[-1][0]
             towards = 1.0 if failing is None else -1.0
-            move = step if guess is None or (guess - here) * towards <= 0.0 else (guess - here) * towards * 1.05
+            blind = min(20.0 * abs(value) + 1e-3, 1.0) * step  # a first guess that is near is not left by far
+            move = blind if guess is None or (guess - here) * towards <= 0.0 else (guess - here) * towards * 1.05
             ahead = near(here + towards * min(max(move, 1e-5), 2.0 * step))
             index = max(ahead, index + 1) if failing is None else min(ahead, index - 1)
             index = min(max(index, first), last)
             continue
         middle = (passing + failing) // 2
-        if guess is None or count % 7 == 6:
+        widths.append(failing - passing)
+        if guess is None or (len(widths) > 3 and widths[-1] > 0.5 * widths[-4]):
+            # where noise misleads the estimates, halving still ends
             index = middle
+            widths.clear()
             continue
         margin = 0 if stale == 0 else max(4 * margin, 1)
         # `near` rounds to the safe side; a margin then leans towards the end that has not moved

@@ -89,6 +89,7 @@ class Pricer:
         target: float,
         grid: Grid,
         start: float,
+        far: Callable[[float], bool] = lambda x: False,
     ) -> Crossing[BoundResult]:
         """The boldest number at which the whole search costs at most ``target``.
 
@@ -102,11 +103,14 @@ class Pricer:
             Numbers that may be tried.
         start : float
             First guess.
+        far : callable
+            Whether a number is too bold for anybody to look further where the quicker bounds end.
 
         Returns
         -------
         Crossing
-            Its ``answer`` and ``refused`` come from :meth:`full`.
+            Its ``answer`` and ``refused`` come from :meth:`full`. Where a number that is too far may still pass,
+            ``beyond`` is None.
         """
         answers: dict[float, BoundResult] = {}
 
@@ -133,7 +137,10 @@ class Pricer:
             if found.value is not None and not full(found.value)[0] <= target:
                 found = last_passing(full, target, grid, found.value)
             elif found.beyond is not None and full(found.beyond)[0] <= target:
-                found = last_passing(full, target, grid, found.beyond)
+                if found.value is not None and far(found.value):
+                    return Crossing(found.value, answers[found.value], None, None)
+                further = self._guess(inputs, found.beyond, full(found.beyond)[0], target, grid, name)
+                found = last_passing(full, target, grid, further)
         else:
             found = last_passing(full, target, grid, here)
         for x in (found.value, found.beyond):
@@ -182,15 +189,16 @@ class Pricer:
         known: float,
         target: float,
         grid: Grid,
+        method: str = "paper",
     ) -> float:
-        """Where the target is met if ε changes as the paper's bound does, which costs next to nothing to ask."""
+        """Where the target is met if ε changes as another bound does; the paper's cost next to nothing to ask."""
 
-        def paper(x: float) -> tuple[float, None]:
-            return self.quick(*inputs(x), "paper"), None
+        def other(x: float) -> tuple[float, None]:
+            return self.quick(*inputs(x), method), None
 
-        one = paper(here)[0]
+        one = other(here)[0]
         if not (0.0 < known < math.inf and 0.0 < one < math.inf):
             return here
         coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
-        found = last_passing(paper, one * target / known, coarse, here)
+        found = last_passing(other, one * target / known, coarse, here)
         return found.value if found.value is not None else here
