@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -15,6 +14,8 @@ __all__ = ["csv_text", "json_text", "yaml_text"]
 
 def json_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     """The document as JSON; what the encoding cannot say is escaped."""
+    import json  # as much start-up as all of this module
+
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     if not can_say(text, encoding):
         text = json.dumps(document, indent=2, allow_nan=False)

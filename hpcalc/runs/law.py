@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import random
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, logsumexp
 from hpcalc.runs.helpers import ONE, finite_number
+
+if TYPE_CHECKING:
+    import random
 
 __all__ = ["Echo", "Law", "RunCount"]
 

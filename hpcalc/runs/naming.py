@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -59,8 +58,7 @@ def make_law(dist: str, **params: object) -> RunCount:
     {'mu': 10.0, 'max_runs': 30}
     """
     if str(dist) not in DISTRIBUTIONS:
-        near = difflib.get_close_matches(str(dist), DISTRIBUTIONS, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = _did_you_mean(str(dist), DISTRIBUTIONS)
         raise InvalidInput("dist", dist, f"{hint}the laws are {', '.join(DISTRIBUTIONS)}")
     given = {key: value for key, value in params.items() if value is not None}
     allowed = DISTRIBUTIONS[dist]
@@ -91,6 +89,13 @@ def make_law(dist: str, **params: object) -> RunCount:
             raise InvalidInput("at_least_one", True, f"{dist} always runs; leave it out")
         law = AtLeastOne(law)
     return law
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    import difflib  # a slip of the pen alone needs it
+
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]}? " if near else ""
 
 
 def _plain_law(dist: str, given: Mapping[str, object]) -> RunCount:
@@ -140,8 +145,7 @@ def parse_law(text: str) -> dict[str, object]:
     name, _, rest = text.strip().partition(":")
     dist = name.strip()
     if dist not in DISTRIBUTIONS:
-        near = difflib.get_close_matches(dist, DISTRIBUTIONS, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = _did_you_mean(dist, DISTRIBUTIONS)
         raise InvalidInput("law", text, f"{hint}the laws are {', '.join(DISTRIBUTIONS)}")
     known = (*DISTRIBUTIONS[dist], "mean", *_MODIFIERS)
     out: dict[str, object] = {"dist": dist}
@@ -163,8 +167,7 @@ def parse_law(text: str) -> dict[str, object]:
             continue
         inline = dist == "pmf" and key.isdigit()
         if key not in known and not inline:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = _did_you_mean(key, known)
             raise InvalidInput("law", text, f"{hint}{dist} takes {', '.join(known)}, not {raw_key}")
         try:
             number = float(raw)
