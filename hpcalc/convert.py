@@ -338,7 +338,8 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
         profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
         answer = profile if profile.value < answer.value else answer
     own = pure < _INF and isinstance(core, Base) and core.exact_profile  # then its profile was the best there is
-    orders_bind = core.orders is not None and answer.value <= pure * _PURE_PREFERENCE
+    # hundreds of orders are as good as all of them
+    orders_bind = core.orders is not None and core.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
     gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
     if not own and (rule == "exact" or (rule == "best" and gains)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
