@@ -391,6 +391,10 @@ class ProfileBound:
         """
         return self.solve(log_delta, tolerance)[0]
 
+    def samples_epsilon(self, log_delta: float, start: float | None = None) -> float:
+        """Epsilon of the samples alone: not a bound, it tells what the certification costs."""
+        return smallest_epsilon(lambda epsilon: self.nodes.log_delta(self.base, epsilon), log_delta, start)
+
     def solve(
         self, log_delta: float, tolerance: float = 1e-4, enough: float = math.inf
     ) -> tuple[float, ProfileBound]:

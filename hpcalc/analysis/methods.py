@@ -67,8 +67,6 @@ class Evaluated:
         Rényi order and conversion rule, where the bound has them.
     conditions : tuple of str
         What was checked or assumed.
-    samples_epsilon : float or None
-        For sampled bounds, ε of the samples without the safety margin (tells the discretisation's cost).
     nodes : int or None
         Number of samples.
     source : ProfileBound or None
@@ -81,7 +79,6 @@ class Evaluated:
     order: float | None = None
     conversion: str | None = None
     conditions: tuple[str, ...] = ()
-    samples_epsilon: float | None = None
     nodes: int | None = None
     source: ProfileBound | None = field(default=None, compare=False, repr=False)
 
@@ -270,13 +267,8 @@ def _pure(question: Question) -> Evaluated | None:
 def _profile(question: Question, best: float) -> Evaluated:
     bound = ProfileBound(question.base, question.law, question.curve)
     value, refined = bound.solve(question.log_delta, enough=best)
-    samples = None
-    if value < math.inf:
-        samples = smallest_epsilon(
-            lambda e: refined.nodes.log_delta(question.base, e), question.log_delta, value * (1.0 - 1e-4)
-        )
     size = refined.curve.x.size if refined.curve is not None else None
-    return Evaluated("refined-profile", value, _R2, samples_epsilon=samples, nodes=size, source=refined)
+    return Evaluated("refined-profile", value, _R2, nodes=size, source=refined)
 
 
 def _conditional(question: Question) -> Evaluated:
@@ -286,8 +278,6 @@ def _conditional(question: Question) -> Evaluated:
     if base.pure_epsilon < math.inf:
         values.append(conditional_pure(base.pure_epsilon, runs.accept))
     if math.isfinite(question.log_delta):
-        values.append(
-            smallest_epsilon(lambda e: conditional_log_profile(base, runs.accept, e), question.log_delta)
-        )
+        values.append(smallest_epsilon(lambda e: conditional_log_profile(base, runs.accept, e), question.log_delta))
     condition = f"acceptance probability at least {runs.accept:g}"
     return Evaluated("refined-conditional", min(values), _R4, conditions=(condition,))

@@ -229,11 +229,12 @@ class BoundResult:
         out["order"] = best.order
         out["conversion"] = best.conversion
         out["conditions"] = list(best.conditions)
-        if best.samples_epsilon is not None:
+        if best.source is not None and best.source.price is None:
+            samples = best.source.samples_epsilon(self.question.log_delta, best.epsilon * (1.0 - 1e-4))
             out["discretisation"] = {
                 "nodes": best.nodes,
-                "epsilon_of_samples": best.samples_epsilon,
-                "relative": best.epsilon / best.samples_epsilon - 1.0 if best.samples_epsilon > 0.0 else 0.0,
+                "epsilon_of_samples": samples,
+                "relative": best.epsilon / samples - 1.0 if samples > 0.0 else 0.0,
             }
         single = self.single_run
         out["single_run_conversion"] = single.rule if single is not None else None
