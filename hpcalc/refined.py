@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Rank, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
+from hpcalc.logmath import Array, Indices, Rank, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 
 __all__ = [
@@ -242,28 +242,45 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
     The envelope of lines is the conjugate of the concave hull of the points: each hull edge with rise (db, da) is a
     hinge of weight ``da`` at ``s = da/db``.
     """
-    a, b = np.exp(log_a - log_mean), np.exp(log_b - log_mean)
-    a, b = np.concatenate([[0.0], a[::-1]]), np.concatenate([[0.0], b[::-1]])
-    keep = concave_hull(b, a)
-    rise_a, rise_b = np.diff(a[keep]), np.diff(b[keep])
-    used = rise_a > 0.0
-    with np.errstate(divide="ignore"):
-        shifts = np.log(rise_a[used]) - np.log(rise_b[used])
-    return Envelope(np.log(rise_a[used]) + log_mean, shifts)
+    log_a, log_b = np.append(-np.inf, log_a[::-1] - log_mean), np.append(-np.inf, log_b[::-1] - log_mean)
+    keep = concave_hull(log_b, log_a)
+    log_a, log_b = log_a[keep], log_b[keep]
+    rise_a, rise_b = logsubexp(log_a[1:], log_a[:-1]), logsubexp(log_b[1:], log_b[:-1])
+    used = rise_a > -np.inf
+    return Envelope(rise_a[used] + log_mean, rise_a[used] - rise_b[used])
 
 
-def concave_hull(b: Array, a: Array) -> Array:
-    """Indices of the upper concave hull of points with nondecreasing b, from the first point on (monotone chain)."""
-    xs, ys = b.tolist(), a.tolist()
+def concave_hull(log_b: Array, log_a: Array) -> Indices:
+    """Indices of the upper concave hull of points (b, a) with nondecreasing b, from the first point on (monotone chain).
+
+    Points are given by logarithms: F spans hundreds of decades for some laws.
+    """
+    small = min(float(np.min(part[part > -np.inf], initial=0.0)) for part in (log_b, log_a)) < -150.0
+    # as plain numbers, unless products of two differences could underflow
+    xs, ys = (part.tolist() if small else np.exp(part).tolist() for part in (log_b, log_a))
+    steeper = _steeper_by_logs if small else _steeper
     stack: list[int] = []
     for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
         while len(stack) > 1:
             j, k = stack[-1], stack[-2]
-            if (ys[j] - ys[k]) * (x - xs[j]) > (y - ys[j]) * (xs[j] - xs[k]):
+            if steeper(xs[k], ys[k], xs[j], ys[j], x, y):
                 break
             stack.pop()
         stack.append(i)
     return np.array(stack)
+
+
+def _steeper(x0: float, y0: float, x1: float, y1: float, x2: float, y2: float) -> bool:
+    """Whether the slope from point 0 to 1 exceeds the one from 1 to 2."""
+    return (y1 - y0) * (x2 - x1) > (y2 - y1) * (x1 - x0)
+
+
+def _steeper_by_logs(x0: float, y0: float, x1: float, y1: float, x2: float, y2: float) -> bool:
+    """The same for coordinates given by their logarithms, each axis in units of its last point."""
+    if -math.inf in (x2, y2):
+        return y1 > y2
+    y0, y1 = math.exp(min(y0 - y2, 700.0)), math.exp(min(y1 - y2, 700.0))
+    return _steeper(math.exp(x0 - x2), y0, math.exp(x1 - x2), y1, 1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -494,27 +511,33 @@ def smallest_epsilon(
         f_lo = excess(0.0)
         if f_lo <= 0.0:
             return 0.0
-    # Regula falsi with the Illinois weights; every few steps a bisection, so that it always ends.
+    # Regula falsi with the Illinois weights; every few steps a bisection, so that it always ends. The square root of
+    # -log delta is nearly a line for most profiles; aiming a little below log_delta ends on the side that meets it.
+    window = accuracy if accuracy > 1e-9 else 1e-11
+
+    def bent(value: float) -> float:
+        return math.sqrt(max(window - log_delta, 0.0)) - math.sqrt(max(0.5 * window - log_delta - value, 0.0))
+
     side = 0
-    g_lo, g_hi = f_lo, f_hi
+    g_lo, g_hi = bent(f_lo), bent(f_hi)
     for count in range(200):
         if hi - lo <= accuracy * hi + 1e-300:
             break
         if count % 6 == 5 or not (math.isfinite(g_lo) and math.isfinite(g_hi)):
             mid = 0.5 * (lo + hi)
         else:
-            mid = (lo * g_hi - hi * g_lo) / (g_hi - g_lo)
+            mid = lo - g_lo * (hi - lo) / (g_hi - g_lo)
             width = hi - lo
             mid = min(max(mid, lo + 1e-3 * width), hi - 1e-3 * width) if width > 1e-9 * hi else 0.5 * (lo + hi)
         value = excess(mid)
         if value > 0.0:
-            lo, g_lo = mid, value
+            lo, g_lo = mid, bent(value)
             if side == 1:
                 g_hi *= 0.5
             side = 1
         else:
-            hi, g_hi = mid, value
-            if value > -1e-11 or (value > -accuracy and accuracy > 1e-9):
+            hi, g_hi = mid, bent(value)
+            if value > -window:
                 break
             if side == -1:
                 g_lo *= 0.5
