@@ -258,12 +258,11 @@ def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> In
     if not math.isfinite(epsilon):
         return np.arange(log_q.size)
     scale = float(curve.law.log_mean)
-    a, b = np.exp(curve.log_f - scale)[::-1], np.exp(curve.log_g - scale)[::-1]
-    a, b = np.concatenate([[0.0], a]), np.concatenate([[0.0], b])
+    log_a, log_b = (np.append(-np.inf, part[::-1] - scale) for part in (curve.log_f, curve.log_g))
     log_u = np.concatenate([[0.0], curve.rank.log_u[::-1]])
-    keep = concave_hull(b, a)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_slope = np.log(np.diff(a[keep])) - np.log(np.diff(b[keep]))  # decreasing along the hull
+    keep = concave_hull(log_b, log_a)
+    with np.errstate(invalid="ignore"):  # decreasing along the hull
+        log_slope = logsubexp(log_a[keep][1:], log_a[keep][:-1]) - logsubexp(log_b[keep][1:], log_b[keep][:-1])
     middle = 0.5 * (np.maximum(log_u[keep][1:], -745.0) + log_u[keep][:-1])
     usable = np.isfinite(log_slope)
     log_slope, middle = log_slope[usable][::-1], middle[usable][::-1]

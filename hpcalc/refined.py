@@ -33,7 +33,18 @@ from functools import cached_property
 import numpy as np
 
 from hpcalc.base import Base
-from hpcalc.logmath import Array, Indices, Rank, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp, softplus
+from hpcalc.logmath import (
+    Array,
+    Indices,
+    Rank,
+    distinct,
+    log1mexp,
+    log_expm1,
+    logaddexp,
+    logsubexp,
+    logsumexp,
+    softplus,
+)
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 
 __all__ = [
@@ -251,7 +262,7 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
 
 
 def concave_hull(log_b: Array, log_a: Array) -> Indices:
-    """Indices of the upper concave hull of points (b, a) with nondecreasing b, from the first point on (monotone chain).
+    """Indices of the upper concave hull of points (b, a), b never decreasing, from the first point on (monotone chain).
 
     Points are given by logarithms: F spans hundreds of decades for some laws.
     """

@@ -8,13 +8,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.base import ZCDP, Gaussian, PureDP, RDPCurve, cks_log_delta
+from hpcalc.base import ZCDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta
 from hpcalc.convert import Curve
 from hpcalc.instances import lower_bound
 from hpcalc.logmath import Rank
 from hpcalc.paper import lemma_22
 from hpcalc.ranks import rank_curve
-from hpcalc.refined import refined_pure
+from hpcalc.refined import ProfileBound, concave_hull, refined_pure
 from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
 
 mp.mp.dps = 50
@@ -115,6 +115,18 @@ def test_no_lower_bound_from_an_outcome_that_underflows():
     base, law = ZCDP(331.4621844156407), AtMost(Poisson(39.50432329603897), 655)
     found = lower_bound(base, law, math.log(1.118321845212705e-267), math.inf, rank_curve(base, law))
     assert found is None or math.isfinite(found.epsilon)
+
+
+def test_hull_of_points_hundreds_of_decades_apart():
+    # a = sqrt(b): every point is a corner; products of differences underflowed and corners were cut
+    log_b = np.append(-np.inf, np.arange(-1600.0, 0.5))
+    assert np.array_equal(concave_hull(log_b, 0.5 * log_b), np.arange(log_b.size))
+    dented = 0.5 * log_b
+    dented[800] -= 1.0
+    assert np.array_equal(concave_hull(log_b, dented), np.delete(np.arange(log_b.size), 800))
+    # with it best-of-K had epsilon 752 at this delta; one mechanism has delta 0.2 there
+    base, law = Laplace(0.118482862253726), Binomial(558, 0.7579899359918868)
+    assert 753.0 < ProfileBound(base, law).epsilon(math.log(0.0116)) < refined_pure(base.pure_epsilon, law)
 
 
 def test_refined_samples_keep_their_neighbours_in_step():
