@@ -185,6 +185,20 @@ def test_an_svg_is_well_formed_and_undated(answers: dict[str, object], tmp_path:
     assert "dc:date" not in path.read_text()
 
 
+def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> None:
+    """Its curves, that is; where matplotlib puts a letter differs between its releases."""
+
+    def curves(path: Path) -> int:
+        return len([item for item in ET.fromstring(path.read_text()).iter() if "line2d" in item.get("id", "")])
+
+    shown = Path(__file__).parent / "pictures" / "laws.svg"
+    answer = compare(ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False)
+    plot_result(answer, str(tmp_path / "laws.svg"))
+    assert curves(shown) == curves(tmp_path / "laws.svg") > 30
+    readme = Path(__file__).parent.parent / "README.md"
+    assert "tests/pictures/laws.svg" in readme.read_text(encoding="utf-8")
+
+
 def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

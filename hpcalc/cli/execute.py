@@ -22,6 +22,7 @@ __all__ = ["Failed", "Progress", "execute"]
 
 _WORST_FIRST = (ExitCode.FILE_ERROR, ExitCode.WRONG_INPUT, ExitCode.NO_FINITE_BOUND, ExitCode.OVER_BUDGET, ExitCode.OK)
 _CHART_FORMAT = "table"
+_PICTURES = (".svg", ".png", ".pdf")
 
 
 class Failed:
@@ -87,6 +88,8 @@ def execute(ctx: click.Context, command: Command) -> int:
 def _refuse_chart(case: Settings) -> None:
     if case["plot"] == "-" and case["format"] != _CHART_FORMAT:
         case.refuse("plot", f"a chart in the terminal goes with --format table, not {case['format']}")
+    if case["plot"] not in (None, "-") and not case["plot"].lower().endswith(_PICTURES):
+        case.refuse("plot", "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
 
 
 def _answer(command: Command, case: Settings) -> Any:

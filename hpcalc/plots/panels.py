@@ -201,30 +201,32 @@ def _drawn(entry: Entry) -> bool:
 
 
 def _curves(result: CompareResult) -> CompareResult:
-    """The same laws at many means, so that the rows can be seen on their curves."""
-    shapes = [entry.shape for entry in result.entries if entry.shape.scale is not None]
-    means = [entry.runs.mean for entry in result.entries if entry.runs is not None]
-    top = max((mean for mean in means if mean <= 1e4), default=100.0)
-    sweep = np.exp(np.linspace(0.0, math.log(max(3.0 * top, 100.0)), _CURVE_MEANS)).tolist()
-    first = next((entry.cost for entry in result.entries if entry.cost is not None), None)
-    if not shapes or first is None:
-        return CompareResult(result.base, result.delta, (), {}, result.aims)
-    rule = first.question.rule
-    orders = None if first.question.orders is None else first.question.orders.tolist()
+    """Each law at means around its row's, so that the row can be seen on its curve."""
+    found: list[Entry] = []
     aims = result.aims
-    return compare(
-        result.base,
-        shapes,
-        sweep=sweep,
-        success_rate=aims.success_rate,
-        scores=aims.scores,
-        minimize=aims.minimize,
-        delta=result.delta,
-        method=first.method,
-        conversion=rule,
-        orders=orders,
-        lower=False,
-    )
+    for row in result.entries:
+        if row.shape.scale is None or row.cost is None or not _drawn(row):
+            continue
+        assert row.runs is not None
+        top = max(3.0 * row.runs.mean, 30.0)
+        means = np.exp(np.linspace(0.0, math.log(top), _CURVE_MEANS)).tolist()
+        question = row.cost.question
+        swept = compare(
+            result.base,
+            [row.shape],
+            sweep=means,
+            success_rate=aims.success_rate,
+            scores=aims.scores,
+            minimize=aims.minimize,
+            delta=result.delta,
+            method=row.cost.method,
+            conversion=question.rule,
+            orders=None if question.orders is None else question.orders.tolist(),
+            lower=False,
+        )
+        points = [*(entry for entry in swept.entries if entry.runs is not None), row]
+        found += sorted(points, key=lambda entry: entry.runs.mean if entry.runs is not None else 0.0)
+    return CompareResult(result.base, result.delta, tuple(found), {}, aims)
 
 
 def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
