@@ -278,7 +278,7 @@ def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> t
         use = np.flatnonzero(same * sign > -1.0)  # between points that differ, try both directions
         if use.size:
             part = Rank(point.log_u[use], point.log_q[use])
-            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10)
+            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10, best[use])
             better = found_z < best[use]
             best[use[better]], best_x[use[better]], side[use[better]] = found_z[better], found_x[better], sign
     return best_x, side, best
@@ -305,8 +305,14 @@ def _borrow_orders(base: RenyiCurve, point: Rank, x: Array, side: Array, z: Arra
     return z
 
 
-def _newton_orders(base: RenyiCurve, x: Array, sign: float, point: Rank, z: Array, rounds: int) -> tuple[Array, Array]:
-    """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met."""
+def _newton_orders(
+    base: RenyiCurve, x: Array, sign: float, point: Rank, z: Array, rounds: int, rival: Array | float = math.inf
+) -> tuple[Array, Array]:
+    """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met.
+
+    Points that will not come below ``rival`` are given up.
+    """
+    rival = np.broadcast_to(rival, x.shape)
     best, best_x = np.full(x.shape, np.inf), x.copy()
     x, z = x.copy(), z.copy()
     active = np.arange(x.size)
@@ -326,7 +332,8 @@ def _newton_orders(base: RenyiCurve, x: Array, sign: float, point: Rank, z: Arra
             move, slope = _newton_move(stencil[1], spend, side, part, solved)
             move = np.maximum(move, _LEAST - here)
             # what the step would still gain; an order that limits nothing has no step
-            keep = (np.abs(slope * move) > 1e-9) & np.isfinite(solved) & (here > _LEAST)
+            gain = np.abs(slope * move)
+            keep = (gain > 1e-9) & (solved - 8.0 * gain < rival[active]) & np.isfinite(solved) & (here > _LEAST)
             x[active], z[active] = here + move, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
