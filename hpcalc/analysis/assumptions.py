@@ -39,8 +39,7 @@ def assumptions(base: Base, runs: RunCount, delta: float) -> Iterator[str]:
     else:
         yield f"K is drawn fresh from the stated {runs.name} law, independently of the data, and never revealed."
     yield (
-        "Candidates are chosen independently of the data and of earlier runs "
-        "(random, not Bayesian or adaptive search)."
+        "Candidates are chosen independently of the data and of earlier runs (random, not Bayesian or adaptive search)."
     )
     yield "Every candidate satisfies the stated guarantee of one run."
     yield "Only the best run is released; the other runs and their scores stay secret."
