@@ -475,9 +475,7 @@ def _reverse_ok(
     return np.asarray(out, dtype=float)
 
 
-def _three_point_values(
-    curve: RankCurve, law: Law, log_delta: float, orders: Array, budget: Array, x: Array
-) -> Array:
+def _three_point_values(curve: RankCurve, law: Law, log_delta: float, orders: Array, budget: Array, x: Array) -> Array:
     """ε of each candidate (rows of x), ``-inf`` where it breaks the curve."""
     u0, v0, b, rest_q, rest_v = _points(curve, x)
     fits = (b > 0.0) & (b < 0.999 * rest_q) & (v0 > 0.0) & (rest_v > 0.0)
@@ -495,9 +493,7 @@ def _three_point_epsilon(
 ) -> Array:
     """``log((dA - delta)/dA')`` of the bad outcome."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_a = law.log_block(
-            Rank(np.log(u0), np.log(rest_q)), Rank(np.log(u0 + b), np.log(rest_q - b)), np.log(b)
-        )
+        log_a = law.log_block(Rank(np.log(u0), np.log(rest_q)), Rank(np.log(u0 + b), np.log(rest_q - b)), np.log(b))
         log_b = law.log_block(
             Rank(np.log(v0), np.log(rest_v)), Rank(np.log(v0 + bad), np.log(rest_v - bad)), np.log(bad)
         )

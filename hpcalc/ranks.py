@@ -146,9 +146,7 @@ def _sample(base: Base, law: RunLaw, x: Array) -> RankCurve:
         tight_q = np.minimum(image.log_q + base.region_tolerance, 0.0)
         small = image.log_u < -0.5
         low = Rank.from_log_u(np.where(small, tight_v, -1.0)), Rank.from_log_q(np.where(small, -1.0, tight_q))
-        lowered = Rank(
-            np.where(small, low[0].log_u, low[1].log_u), np.where(small, low[0].log_q, low[1].log_q)
-        )
+        lowered = Rank(np.where(small, low[0].log_u, low[1].log_u), np.where(small, low[0].log_q, low[1].log_q))
         with np.errstate(invalid="ignore"):
             slack = np.maximum(np.where(np.isfinite(log_g), law.log_density(lowered) - log_g, 0.0), 0.0)
             slack = np.where(np.isfinite(slack), slack, 0.0)

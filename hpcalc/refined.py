@@ -423,9 +423,7 @@ class ProfileBound:
         """Epsilon of the samples alone: not a bound, it tells what the certification costs."""
         return smallest_epsilon(lambda epsilon: self.nodes.log_delta(self.base, epsilon), log_delta, start)
 
-    def solve(
-        self, log_delta: float, tolerance: float = 1e-4, enough: float = math.inf
-    ) -> tuple[float, ProfileBound]:
+    def solve(self, log_delta: float, tolerance: float = 1e-4, enough: float = math.inf) -> tuple[float, ProfileBound]:
         """Epsilon, and the refined bound that gives it; refining stops early once the samples alone exceed `enough`.
 
         (Then no refinement can bring the bound below another one that gives `enough`.)

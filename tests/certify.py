@@ -507,9 +507,7 @@ def theorem_2(rng: random.Random) -> Iterator[Check]:
             b = max(mpf(1), mp.sqrt(length / rho))
             best = terms(b) if b > 1 else length
         else:
-            _, start = minimise_over_orders(
-                lambda x: _terms_in_doubles(base, law, x, sharper), None
-            )
+            _, start = minimise_over_orders(lambda x: _terms_in_doubles(base, law, x, sharper), None)
             best = exact.least(terms, start or 2.0, 1.0, 50)
         best = min(best, *ends)
         yield Check(name, got, one_run + (1 + eta) * best, 1e-9)
@@ -848,7 +846,9 @@ def certify(
 
 
 def show(tallies: dict[str, Tally]) -> None:
-    print(f"\n{'room':18s}{'inputs':>9s}{'checks':>10s}{'refused':>9s}{'lowest':>11s}{'highest':>11s}{'ms':>9s}{'failed':>8s}")
+    print(
+        f"\n{'room':18s}{'inputs':>9s}{'checks':>10s}{'refused':>9s}{'lowest':>11s}{'highest':>11s}{'ms':>9s}{'failed':>8s}"
+    )
     for name, tally in tallies.items():
         each = 1e3 * tally.seconds / max(tally.inputs, 1)
         print(

@@ -263,6 +263,7 @@ def test_zcdp_covers_the_gaussian_of_the_same_rho(rho):
 def test_profile_of_a_curve_uses_the_best_order():
     for rho in (1e-3, 0.1, 3.0):
         for t in (0.01, 1.0, 8.0):
+
             def score(order: mp.mpf, rho: float = rho, t: float = t) -> mp.mpf:
                 return exact.cks_log_delta(order, mpf(rho) * order, mpf(t))
 

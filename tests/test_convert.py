@@ -378,7 +378,7 @@ def test_noise_for_a_target(epsilon, delta, cks, exact):
         if expected is None:
             continue
         fine = Grid(safest=1e12, boldest=1e-12, digits=11)
-        cost = lambda s: (epsilon_at(Gaussian(s), LOG(delta), rule).value, None)  # noqa: E731, B023
+        cost = lambda s: (epsilon_at(Gaussian(s), LOG(delta), rule).value, None)  # noqa: E731
         sigma = last_passing(cost, epsilon, fine, 1.0).value
         assert sigma is not None
         assert sigma == pytest.approx(expected, rel=3e-9)

@@ -367,7 +367,5 @@ def test_three_points_make_lemma_7_tight():
     single = small**order * (small / e) ** (1 - order)
     # the middle outcome's share of the moment grows by f'(q)^a f'(q')^(1-a)
     gain = float(mp.log(mass / single))
-    log_m = float(
-        order * mp.log(mp.diff(pgf, 1 - top)) - (order - 1) * mp.log(mp.diff(pgf, 1 - e * top))
-    )
+    log_m = float(order * mp.log(mp.diff(pgf, 1 - top)) - (order - 1) * mp.log(mp.diff(pgf, 1 - e * top)))
     assert gain == pytest.approx(log_m, rel=1e-6)

@@ -107,7 +107,7 @@ NORMAL_SCORES = [0.0, *sizes(1e-12, 1e6, 50), *(-x for x in sizes(1e-12, 1e6, 50
 @pytest.mark.parametrize("x", NORMAL_SCORES)
 def test_normal_distribution_function(x):
     if x < -1e4:
-        true = -mpf(x) ** 2 / 2 - mp.log(-mpf(x)) - mp.log(2 * mp.pi) / 2 + mp.log1p(-1 / mpf(x) ** 2)
+        true = -(mpf(x) ** 2) / 2 - mp.log(-mpf(x)) - mp.log(2 * mp.pi) / 2 + mp.log1p(-1 / mpf(x) ** 2)
     elif x <= 0:
         true = mp.log(tail(-mpf(x)))
     else:

@@ -137,8 +137,8 @@ def test_a_saturated_law_says_so() -> None:
 def test_rows_have_the_published_keys_in_order() -> None:
     document = plan(ZCDP(0.1), target_epsilon=3.0, success_rate=0.01).document()
     assert list(document)[2:] == [
-        "base", "delta", "single_run", "solved_for", "value", "epsilon", "target_epsilon", "success_rate", "maximize", "rows",
-        "recommended", "warnings",
+        "base", "delta", "single_run", "solved_for", "value", "epsilon", "target_epsilon", "success_rate", "maximize",
+        "rows", "recommended", "warnings",
     ]  # fmt: skip
     for row in document["rows"]:
         assert list(row) == [

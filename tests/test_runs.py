@@ -632,9 +632,9 @@ def test_parse_law():
             assert make_law(**parse_law(text)).parameters() == law.parameters()
 
 
-@pytest.mark.parametrize("text", ["", "poison:mu=1", "tnb:etta=1", "tnb:eta", "tnb:eta=", "tnb:eta=x", "tnb:eta=0,eta=1",
-                                  "poisson:mu=1,,", "poisson:eta=1", "pmf:1=0.5,1=0.5", "pmf:1=0.5,pmf=f",
-                                  "poisson:mu=1,at-least-one=maybe", None])  # fmt: skip
+@pytest.mark.parametrize("text", ["", "poison:mu=1", "tnb:etta=1", "tnb:eta", "tnb:eta=", "tnb:eta=x",
+                                  "tnb:eta=0,eta=1", "poisson:mu=1,,", "poisson:eta=1", "pmf:1=0.5,1=0.5",
+                                  "pmf:1=0.5,pmf=f", "poisson:mu=1,at-least-one=maybe", None])  # fmt: skip
 def test_parse_law_refuses(text):
     with pytest.raises(InvalidInput) as caught:
         parse_law(text)
