@@ -20,7 +20,7 @@ tnb = TruncatedNegativeBinomial.with_mean(10.0, eta=0.5)
 asked = [
     (ZCDP(0.1), Poisson(10.0)),
     (Gaussian(2.0), tnb),
-    (PureDP(1.0), AtMost(tnb, 5000)),
+    (PureDP(1.0), AtMost(tnb, 200)),
     (ApproxDP(0.5, 1e-8), Binomial(50, 0.1)),
     (RDPCurve({1.5: 0.1, 2.0: 0.2, 8.0: 1.0, 32.0: 4.5}), tnb),
     (Laplace(2.0), Poisson(3.0)),
