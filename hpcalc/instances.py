@@ -482,7 +482,8 @@ def _three_point_values(curve: RankCurve, law: Law, log_delta: float, orders: Ar
     b = np.where(fits, b, 0.5 * rest_q)
     log_bad = _least_bad(orders, budget, u0, v0, b, rest_q, rest_v)
     fits &= np.isfinite(log_bad) & (np.exp(log_bad) < rest_v) & (log_bad < np.log(b))
-    log_bad = np.where(fits, log_bad, np.log(0.5 * np.minimum(b, rest_v)))
+    with np.errstate(divide="ignore"):  # where nothing fits
+        log_bad = np.where(fits, log_bad, np.log(0.5 * np.minimum(b, rest_v)))
     fits &= _reverse_ok(orders, budget, u0, v0, b, log_bad, rest_q, rest_v) <= 0.0
     value = _three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)
     return np.asarray(np.where(fits, value, -np.inf), dtype=float)

@@ -131,7 +131,8 @@ def _queue(curve: RankCurve, losses: tuple[Array, Array], epsilon: float, end: i
     if not (g[end] > 0.0 and f[end] > 0.0):
         return None
     last = float(curve.log_f[end] - curve.log_g[end]) - spare
-    phi = np.maximum(f - g * math.exp(min(last, 700.0)), 0.0)
+    with np.errstate(over="ignore"):  # far ranks of a steep F cost nothing
+        phi = np.maximum(f - g * math.exp(min(last, 700.0)), 0.0)
     served = float(np.interp(last - epsilon, log_s, mass, left=0.0))
     # outcomes by increasing s = e^eps dQ'/dQ fill the ranks one after another, up to that one
     du, df, dg = np.diff(u[: end + 1]), np.diff(f[: end + 1]), np.diff(g[: end + 1])

@@ -290,8 +290,8 @@ def _steeper_by_logs(x0: float, y0: float, x1: float, y1: float, x2: float, y2: 
     """The same for coordinates given by their logarithms, each axis in units of its last point."""
     if -math.inf in (x2, y2):
         return y1 > y2
-    y0, y1 = math.exp(min(y0 - y2, 700.0)), math.exp(min(y1 - y2, 700.0))
-    return _steeper(math.exp(x0 - x2), y0, math.exp(x1 - x2), y1, 1.0, 1.0)
+    x0, y0, x1, y1 = (math.exp(min(gap, 700.0)) for gap in (x0 - x2, y0 - y2, x1 - x2, y1 - y2))
+    return _steeper(x0, y0, x1, y1, 1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
