@@ -432,7 +432,7 @@ def test_gap_is_at_most_half_a_percent_at_random(seed):
     def size(low: float, high: float) -> float:
         return math.exp(rng.uniform(math.log(low), math.log(high)))
 
-    for _ in range(120):
+    for _ in range(60):
         base: Base = rng.choice([Gaussian(size(0.5, 3.0)), ZCDP(size(0.005, 1.0))])
         mean = size(1.0, 50.0 if isinstance(base, ZCDP) else 100.0)
         p = rng.uniform(0.02, 0.3)

@@ -293,7 +293,7 @@ def test_random_instances_are_valid():
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_random_instances_are_valid_at_length(seed):
-    check_random(seed, 150)
+    check_random(seed, 80)
 
 
 # ---------------------------------------------------------------------------------------------------------------
