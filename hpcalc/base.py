@@ -177,6 +177,13 @@ class Base(ABC):
         """The guarantee that holds outside the :attr:`slack`."""
         return self
 
+    #: Whether :meth:`discretised_pair` speaks for this base (it may still be too large to answer).
+    has_own_pair: bool = False
+
+    def discretised_pair(self) -> tuple[Array, Array] | None:
+        """``(log q, log q')`` of a finite mechanism this base can be post-processed to; None if none is at hand."""
+        return None
+
     @property
     def finite(self) -> bool:
         """Whether any finite guarantee is given at all."""
@@ -546,8 +553,30 @@ def _exp_minus_line(x: Array) -> Array:
         return np.asarray(np.where(near, 0.5 * y * y * (1.0 + series), np.expm1(x) - x), dtype=float)
 
 
+class _WithSlack(Base):
+    """A guarantee (:attr:`core`) that holds outside an event of probability :attr:`slack`."""
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        return _slack_profile(self.slack, self.core, t)
+
+    def region(self, rank: Rank) -> Rank:
+        return _slack_region(self.slack, self.core, rank)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self.core.pure_epsilon if self.slack == 0.0 else _INF
+
+    @property
+    def kinks(self) -> Array:
+        return _slack_kinks(self.slack, self.core)
+
+
 @dataclass(frozen=True)
-class ApproxDP(Base):
+class ApproxDP(_WithSlack):
     """(ε, δ)-differential privacy: ε-DP outside an event of probability δ.
 
     Parameters
@@ -576,24 +605,6 @@ class ApproxDP(Base):
     @property
     def core(self) -> Base:
         return PureDP(self.epsilon)
-
-    def rdp(self, orders: Array | float) -> Array:
-        order = _orders(orders)
-        return self.core.rdp(order) if self.delta == 0.0 else np.full(order.shape, _INF)
-
-    def _log_profile(self, t: Array) -> Array:
-        return _slack_profile(self.slack, self.core, t)
-
-    def region(self, rank: Rank) -> Rank:
-        return _slack_region(self.slack, self.core, rank)
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self.epsilon if self.delta == 0.0 else _INF
-
-    @property
-    def kinks(self) -> Array:
-        return _slack_kinks(self.slack, self.core)
 
 
 def _slack_kinks(slack: float, core: Base) -> Array:
@@ -808,8 +819,35 @@ class ProfileCurve(Base):
         return _smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
 
 
+class SumOfParts(Base):
+    """Parts whose Rényi curves, pure epsilons and zCDP parameters add.
+
+    Attributes
+    ----------
+    parts : tuple of (Base, int)
+        Each part with its number of uses.
+    """
+
+    parts: tuple[tuple[Base, int], ...]
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = _orders(orders)
+        total = np.zeros(order.shape)
+        for part, count in self.parts:
+            total = total + count * part.rdp(order)
+        return total
+
+    @property
+    def pure_epsilon(self) -> float:
+        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
+
+    @property
+    def zcdp_rho(self) -> float:
+        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
+
+
 @dataclass(frozen=True)
-class _Sum(_CurveBase):
+class _Sum(SumOfParts, _CurveBase):
     """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
 
     parts: tuple[tuple[Base, int], ...]
@@ -829,29 +867,14 @@ class _Sum(_CurveBase):
     def orders(self) -> Array | None:  # type: ignore[override]
         return self._given
 
-    def rdp(self, orders: Array | float) -> Array:
-        order = _orders(orders)
-        total = np.zeros(order.shape)
-        for part, count in self.parts:
-            total = total + count * part.rdp(order)
-        return total
-
-    @property
-    def pure_epsilon(self) -> float:
-        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
-
-    @property
-    def zcdp_rho(self) -> float:
-        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
-
 
 @dataclass(frozen=True)
-class Composition(Base):
+class Composition(_WithSlack):
     """All parts happen in one run (training, a noisy score on the training data, ...), so they compose.
 
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
     (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
-    where the optional extra can do it, else through the summed Rényi curve. :attr:`how` says which.
+    where that is not too large, else through the summed Rényi curve. :attr:`how` says which.
 
     Parameters
     ----------
@@ -890,17 +913,15 @@ class Composition(Base):
         if len(cores) == 1 and cores[0][1] == 1:
             return cores[0][0], slack, "single guarantee"
         if len(gaussian) == len(cores):
-            total = math.fsum(count * part.shift**2 for part, count in gaussian)
-            return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0), slack, "Gaussians merged exactly"
+            return _merged_gaussian(gaussian), slack, "Gaussians merged exactly"
         if zcdp and len(gaussian) + len(zcdp) == len(cores):
             rho = math.fsum(count * part.zcdp_rho for part, count in cores)
             return ZCDP(rho), slack, "zCDP parameters added"
-        from hpcalc.pld import compose_parts  # loads the optional extra only where a convolution is needed
+        from hpcalc.pld import compose_parts  # a module of its own size, loaded only where a convolution is needed
 
         if gaussian:  # merge the Gaussians first: fewer parts to convolve
-            total = math.fsum(count * part.shift**2 for part, count in gaussian)
             rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
-            cores = [*rest, (Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0), 1)]
+            cores = [*rest, (_merged_gaussian(gaussian), 1)]
         convolved = compose_parts(tuple(cores))
         if convolved is not None:
             return convolved, slack, "privacy-loss distributions convolved"
@@ -940,27 +961,15 @@ class Composition(Base):
         inner = (*self.core.warnings, *(warning for part, _ in self.parts for warning in part.warnings))
         return tuple(dict.fromkeys(inner))
 
-    def rdp(self, orders: Array | float) -> Array:
-        order = _orders(orders)
-        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
-
-    def _log_profile(self, t: Array) -> Array:
-        return _slack_profile(self.slack, self.core, t)
-
-    def region(self, rank: Rank) -> Rank:
-        return _slack_region(self.slack, self.core, rank)
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self.core.pure_epsilon if self.slack == 0.0 else _INF
-
     @property
     def zcdp_rho(self) -> float:
         return self.core.zcdp_rho if self.slack == 0.0 else _INF
 
-    @property
-    def kinks(self) -> Array:
-        return _slack_kinks(self.slack, self.core)
+
+def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:
+    """Gaussians compose exactly: their ``1/sigma^2`` add."""
+    total = math.fsum(count * part.shift**2 for part, count in parts)
+    return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
 
 
 class _Several(list[Any]):

@@ -77,8 +77,7 @@ def lower_bound(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
     """
     found: list[LowerBound] = []
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
-    named = hasattr(base.core, "discretised_pair")
-    if not base.exact_profile and not named and math.isfinite(log_delta):
+    if not base.exact_profile and not base.core.has_own_pair and math.isfinite(log_delta):
         point = _three_point_beside_slack(base, law, log_delta, upper, curve)
         if point is not None:
             found.append(point)
@@ -155,12 +154,9 @@ def _differences(rank: Rank) -> Array:
 
 def _pair(base: Base, log_delta: float, log_mean: float) -> tuple[tuple[Array, Array], str] | None:
     """A discretised pair that meets the base guarantee, with its name."""
-    own = getattr(base.core, "discretised_pair", None)
-    pair = own() if own is not None else None  # None too where the loss distribution is too large
-    if pair is not None:
-        return _with_slack(pair, base.slack), "loss-distribution"
-    if own is not None:
-        return None
+    if base.core.has_own_pair:
+        pair = base.core.discretised_pair()  # None where the loss distribution is too large
+        return None if pair is None else (_with_slack(pair, base.slack), "loss-distribution")
     reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
     if base.exact_profile:
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from hpcalc.base import Base, Gaussian, Laplace, PureDP, _CurveBase
+from hpcalc.base import Base, Gaussian, Laplace, PureDP, SumOfParts, _CurveBase
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, log_ndtr, logaddexp, logsubexp, logsumexp, softplus
 
 __all__ = [
@@ -629,6 +629,8 @@ class ConvolvedBase(_CurveBase):
     answers everything, and :attr:`warnings` says so.
     """
 
+    has_own_pair = True
+
     @abstractmethod
     def convolution_parts(self) -> tuple[tuple[Base, int], ...]:
         """The mechanisms to convolve, each with its number of uses."""
@@ -689,7 +691,7 @@ def _on(mask: Array | Any, t: Array, function: Callable[[Array], Array]) -> Arra
 
 
 @dataclass(frozen=True)
-class Convolution(ConvolvedBase):
+class Convolution(SumOfParts, ConvolvedBase):
     """Several mechanisms in one run, composed by convolving their privacy losses.
 
     Parameters
@@ -713,21 +715,6 @@ class Convolution(ConvolvedBase):
                 else ((part, count),)
             )
         )
-
-    def rdp(self, orders: Array | float) -> Array:
-        order = np.asarray(orders, dtype=float)
-        total = np.zeros(order.shape)
-        for part, count in self.parts:
-            total = total + count * part.rdp(order)
-        return total
-
-    @property
-    def pure_epsilon(self) -> float:
-        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
-
-    @property
-    def zcdp_rho(self) -> float:
-        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
 
 
 def compose_parts(parts: tuple[tuple[Base, int], ...]) -> Base | None:

@@ -2,8 +2,9 @@
 
 The gain of an outcome with ``s = e^eps dQ'/dQ`` at rank u, ``F(u) - F(V(u)) s``, is supermodular in (u, s), so the best
 matching is increasing: the smaller s, the better the rank. Where too many outcomes want the same ranks they queue, and
-along the queue the price satisfies ``phi'(u) = F'(u) - (F o V)'(u) s(u)`` with s(u) given by the mass that fits. One
-number is free, the rank at which the queue starts; it is searched. Any price is valid, so nothing here needs proof.
+along the queue the price satisfies ``phi'(u) = F'(u) - (F o V)'(u) s(u)`` with s(u) given by the mass that fits. Two
+numbers are free, the rank at which the queue ends and the s served last; they are searched, and the price follows
+backwards from there. Any price is valid, so nothing here needs proof.
 """
 
 from __future__ import annotations
@@ -63,14 +64,15 @@ def priced_bound(bound: ProfileBound, epsilon: float, log_delta: float) -> tuple
 
 def _losses(base: Base) -> tuple[Array, Array] | None:
     """``log(dQ'/dQ)``, increasing, and the Q-mass up to each, of a pair that attains the base's profile."""
-    own = getattr(base.core, "discretised_pair", None)
     # far beyond the curve's own ranks: rare losses are what a small delta is made of
-    pair = own() if own is not None else region_pair(base, np.linspace(-37.0, 37.0, 4000))
+    own = base.core.has_own_pair
+    pair = base.core.discretised_pair() if own else region_pair(base, np.linspace(-37.0, 37.0, 4000))
     if pair is None:  # a loss distribution that is too large
         return None
     log_q, log_p = pair
     keep = np.isfinite(log_q) & np.isfinite(log_p)
-    log_s, log_q = (log_p - log_q)[keep], log_q[keep]
+    log_q, log_p = log_q[keep], log_p[keep]
+    log_s = log_p - log_q
     order = np.argsort(log_s, kind="stable")
     return (log_s[order], np.cumsum(np.exp(log_q[order]))) if log_s.size > 2 else None
 

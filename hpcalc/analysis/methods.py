@@ -14,6 +14,7 @@ from hpcalc.base import Base
 from hpcalc.convert import CKS, PURE, Conversion, Curve, cks_epsilon, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, logsubexp
+from hpcalc.names import METHODS
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import (
     ProfileBound,
@@ -27,23 +28,6 @@ from hpcalc.runs import Law, RunCount, Threshold
 
 __all__ = ["METHODS", "Evaluated", "Question", "evaluate", "wanted"]
 
-#: Every name ``--method`` accepts, beside the groups ``paper``, ``refined`` and ``best``.
-METHODS = (
-    "theorem-2",
-    "theorem-2-sharper",
-    "theorem-6",
-    "corollary-3",
-    "corollary-4",
-    "lemma-7",
-    "lemma-20",
-    "lemma-22",
-    "proposition-15",
-    "composition",
-    "refined-rdp",
-    "refined-profile",
-    "refined-pure",
-    "refined-conditional",
-)
 _R1 = "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022"
 _R2 = "Refined privacy-profile bound R2 (hpcalc-theory(7))"
 _R3 = "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"

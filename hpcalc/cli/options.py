@@ -14,30 +14,13 @@ import click
 
 from hpcalc.cli.option import GROUPS, Option
 from hpcalc.cli.types import Choice, File, Integer, Number, Orders, Text
+from hpcalc.names import DISTS
+from hpcalc.names import METHODS as BOUNDS
 
 __all__ = ["BASE", "COMMON", "DISTS", "FORMATS", "GROUPS", "METHODS", "PRIVACY", "RUNS", "Option", "select"]
 
-DISTS = ("poisson", "tnb", "geometric", "logarithmic", "binomial", "fixed", "pmf", "threshold")
 FORMATS = ("table", "yaml", "json", "csv", "markdown")
-METHODS = (
-    "best",
-    "paper",
-    "refined",
-    "theorem-2",
-    "theorem-2-sharper",
-    "theorem-6",
-    "corollary-3",
-    "corollary-4",
-    "lemma-7",
-    "lemma-20",
-    "lemma-22",
-    "proposition-15",
-    "composition",
-    "refined-rdp",
-    "refined-profile",
-    "refined-pure",
-    "refined-conditional",
-)
+METHODS = ("best", "paper", "refined", *BOUNDS)
 
 _BASE, _SGD, _RUNS, _QUESTION, _UTILITY, _ACCOUNTING, _OUTPUT, _SPEC, _HELP = GROUPS
 
