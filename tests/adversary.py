@@ -214,7 +214,8 @@ def accepted(log_mass: Array, first: Array) -> tuple[Array, Array]:
     keep = np.arange(log_mass.shape[-1]) < first[..., None]
     kept = np.where(keep, log_mass, -np.inf)
     total = logsumexp(kept)
-    return kept - total[..., None], total
+    anchor = np.where(np.isneginf(total), 0.0, total)  # of nothing accepted there is no law: all stay at probability 0
+    return kept - anchor[..., None], total
 
 
 def proven_epsilon(log_a: Array, log_b: Array, log_delta: float) -> Array:
