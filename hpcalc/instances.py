@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from hpcalc.base import ZCDP, Base, Gaussian, PureDP
 from hpcalc.logmath import Array, Indices, Mask, Rank, distinct, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
 from hpcalc.refined import LARGEST_EPSILON, concave_hull, smallest_epsilon
-from hpcalc.runs import Law
+from hpcalc.runs import Law, TruncatedNegativeBinomial
 
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
 
@@ -333,14 +334,23 @@ def _three_point_beside_slack(
     return _three_point(core, thinned, min(log_left, 0.0), upper, rank_curve(core, thinned))
 
 
-def _three_point(base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
+class _Blocks(Protocol):
+    """What the three-point search asks of a law of K (or of acceptance)."""
+
+    def log_density(self, rank: Rank) -> Array: ...
+    def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array: ...
+
+
+def _three_point(
+    base: Base, law: _Blocks, log_delta: float, upper: float, curve: RankCurve, logit: float | None = None
+) -> LowerBound | None:
     """Best three-point mechanism, checked at every order in both directions.
 
-    The search starts at the maximiser of R1's M, and from better ranks too where that leaves a gap to ``upper``. It
-    uses few orders and an interpolated region; the instance it finds is then certified, giving way a little where a
+    The search starts at the maximiser of R1's M (or the given log odds of the top block), and from better ranks too
+    where that leaves a gap to ``upper``. It uses few orders and an interpolated region; the instance it finds is then certified, giving way a little where a
     constraint is broken.
     """
-    order, rank = _supremum_point(base, law, log_delta, curve)
+    order, rank = _supremum_point(base, log_delta, curve)
     orders = _search_orders(base, order)
     budget = (orders - 1.0) * base.rdp(orders) * (1.0 - 2e-6)
     use = np.isfinite(budget) & (budget < 600.0)
@@ -351,7 +361,7 @@ def _three_point(base: Base, law: Law, log_delta: float, upper: float, curve: Ra
     def values(x: Array) -> Array:
         return _three_point_values(curve, law, log_delta, orders, budget, x)
 
-    logit = float(rank.log_u - rank.log_q)
+    logit = float(rank.log_u - rank.log_q) if logit is None else logit
     best_x, best = np.zeros(3), -math.inf
     for better in (np.zeros(1), np.array([-6.0, -4.5, -3.0, -2.25, -1.5, -1.0, -0.5, 0.5])):
         start = _starts(law, log_delta + math.log(order / (order - 1.0)), logit + better)
@@ -372,7 +382,7 @@ def _three_point(base: Base, law: Law, log_delta: float, upper: float, curve: Ra
     return None
 
 
-def _starts(law: Law, log_gain: float, logit: Array) -> Array:
+def _starts(law: _Blocks, log_gain: float, logit: Array) -> Array:
     """Candidates with the top block up to each rank: rows of (logit u0, log b, log of the share v0 leaves)."""
     log_b = log_gain - law.log_density(Rank.from_logit(logit))
     # for small epsilon the best bad outcome is much larger than delta over its gain: scan upwards from there
@@ -408,7 +418,7 @@ def _search_orders(base: Base, order: float) -> Array:
     return 1.0 + (order - 1.0) * np.exp(np.linspace(-4.5, 4.5, 61))
 
 
-def _supremum_point(base: Base, law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Rank]:
+def _supremum_point(base: Base, log_delta: float, curve: RankCurve) -> tuple[float, Rank]:
     """Order and rank at which R1 with the usual conversion is attained (on the samples: a starting point)."""
     grid = base.orders if base.orders is not None else 1.0 + np.exp(np.arange(-4.0, 16.0, 0.1))
     grid = grid[np.isfinite(grid) & np.isfinite(base.rdp(grid))]
@@ -471,7 +481,9 @@ def _reverse_ok(
     return np.asarray(out, dtype=float)
 
 
-def _three_point_values(curve: RankCurve, law: Law, log_delta: float, orders: Array, budget: Array, x: Array) -> Array:
+def _three_point_values(
+    curve: RankCurve, law: _Blocks, log_delta: float, orders: Array, budget: Array, x: Array
+) -> Array:
     """ε of each candidate (rows of x), ``-inf`` where it breaks the curve."""
     u0, v0, b, rest_q, rest_v = _points(curve, x)
     fits = (b > 0.0) & (b < 0.999 * rest_q) & (v0 > 0.0) & (rest_v > 0.0)
@@ -486,7 +498,7 @@ def _three_point_values(curve: RankCurve, law: Law, log_delta: float, orders: Ar
 
 
 def _three_point_epsilon(
-    law: Law, log_delta: float, u0: Array, v0: Array, b: Array, bad: Array, rest_q: Array, rest_v: Array
+    law: _Blocks, log_delta: float, u0: Array, v0: Array, b: Array, bad: Array, rest_q: Array, rest_v: Array
 ) -> Array:
     """``log((dA - delta)/dA')`` of the bad outcome."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -566,7 +578,7 @@ def _moment_excess(orders: Array, budget: Array, log_q: Array, log_p: Array) -> 
 
 
 def _certified_three_point(
-    constraints: _Constraints, law: Law, log_delta: float, x: Array, curve: RankCurve
+    constraints: _Constraints, law: _Blocks, log_delta: float, x: Array, curve: RankCurve
 ) -> LowerBound | None:
     """One candidate, its constraints checked at every order, b' raised until they hold."""
     u0, v0, b, rest_q, rest_v = _points(curve, x[None, :])
@@ -598,8 +610,31 @@ def _certified_three_point(
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> LowerBound | None:
-    """Lower bound for "run until accepted": the accepted set holds mass ``b`` of the highest losses, the rest lowest.
+class _Accepted:
+    """The search "run until accepted", where the best-ranked outcomes up to some mass are the accepted ones.
+
+    Parameters
+    ----------
+    accept : float
+        The least mass that either input must accept.
+    """
+
+    def __init__(self, accept: float) -> None:
+        self._log_accept = math.log(accept)
+
+    def log_density(self, rank: Rank) -> Array:
+        return -np.maximum(rank.log_u, self._log_accept)
+
+    def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
+        """Chance of the last accepted block; NaN where too little is accepted."""
+        return np.where(hi.log_u >= self._log_accept, log_width - hi.log_u, np.nan)
+
+
+def conditional_lower_bound(base: Base, accept: float, log_delta: float, upper: float = math.inf) -> LowerBound | None:
+    """Lower bound for "run until accepted".
+
+    Where the region is a mechanism's own, the accepted set holds some of the highest losses and else the lowest; where
+    only a Rényi curve is known, the top block and the bad outcome of a three-point mechanism.
 
     Parameters
     ----------
@@ -609,11 +644,24 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> Lowe
         The acceptance probability that every input has at least.
     log_delta : float
         Natural logarithm of δ.
+    upper : float
+        The reported ε, where the search may stop.
     """
+    found: list[LowerBound] = []
+    if not base.exact_profile and not hasattr(base.core, "discretised_pair") and base.slack == 0.0 \
+            and math.isfinite(log_delta):  # fmt: skip
+        curve = rank_curve(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
+        logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
+        point = _three_point(base, _Accepted(accept), log_delta, upper, curve, logit)
+        if point is not None:
+            found.append(point)
     pair = _pair(base, log_delta, -math.log(accept))
-    if pair is None:
-        return None
-    (log_q, log_p), name = pair
+    if pair is not None:
+        found.append(LowerBound(_rounded_down(_conditional_pair(*pair[0], accept, log_delta), log_delta), pair[1]))
+    return max(found, key=lambda bound: bound.epsilon) if found else None
+
+
+def _conditional_pair(log_q: Array, log_p: Array, accept: float, log_delta: float) -> float:
     q, p = np.exp(log_q), np.exp(log_p)
     order = np.arange(q.size)
     best = 0.0
@@ -632,4 +680,4 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float) -> Lowe
         else:
             value = _pair_epsilon(log_a, log_b, log_delta)
         best = max(best, value)
-    return LowerBound(_rounded_down(best, log_delta), name)
+    return best

@@ -39,6 +39,22 @@ def test_no_bound_is_broken(base, law, delta):
     assert not case.broken
 
 
+@pytest.mark.parametrize(
+    ("base", "law", "delta"),
+    [
+        (PureDP(0.1), FinitePmf(((0, 0.3), (1, 0.3), (20, 0.4))), 1e-9),
+        (PureDP(0.1), Poisson(10.0), 1e-3),
+        (ZCDP(0.1), Threshold(0.1), 1e-3),
+        (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Threshold(0.1), 1e-3),
+    ],
+)
+def test_the_lower_bound_is_no_worse_than_the_attack(base, law, delta):
+    # where a search once found a better instance than the package's own
+    case = examine(base, law, delta, seed=3, seconds=0.6)
+    assert not case.broken
+    assert case.gain < 1e-3
+
+
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", sorted(BASES))
 def test_no_bound_is_broken_at_length(name):

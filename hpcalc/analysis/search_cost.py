@@ -385,7 +385,7 @@ def _shown(base: Base) -> str:
 
 def _lower(question: Question, best: float) -> LowerBound | None:
     if isinstance(question.runs, Threshold):
-        return conditional_lower_bound(question.base, question.runs.accept, question.log_delta)
+        return conditional_lower_bound(question.base, question.runs.accept, question.log_delta, best)
     return lower_bound(question.base, question.law, question.log_delta, best, question.curve)
 
 
