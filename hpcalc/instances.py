@@ -25,7 +25,7 @@ import numpy as np
 from hpcalc.base import ZCDP, Base, Gaussian, PureDP
 from hpcalc.logmath import Array, Indices, Mask, Rank, distinct, log1mexp, log_ndtr, logsubexp, logsumexp, softplus
 from hpcalc.ranks import RankCurve, rank_curve
-from hpcalc.refined import LARGEST_EPSILON, concave_hull, smallest_epsilon
+from hpcalc.refined import concave_hull
 from hpcalc.runs import Law, TruncatedNegativeBinomial
 
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
@@ -225,15 +225,6 @@ def _log_running_sum(log_mass: Array) -> Array:
     return np.concatenate([[-np.inf], sums])
 
 
-def _log_hockey_stick(log_a: Array, log_b: Array, epsilon: float) -> float:
-    with np.errstate(invalid="ignore"):
-        loss = np.where(np.isneginf(log_a), -np.inf, log_a - log_b)
-    gain = loss > epsilon
-    if not gain.any():
-        return -math.inf
-    return float(logsumexp(log_a[gain] + log1mexp(epsilon - loss[gain])))
-
-
 def _solve(law: Law, log_q: Array, log_p: Array, order: Indices, log_delta: float) -> float:
     """ε of one ordered pair at δ (0 if none is positive, inf if δ is never reached)."""
     log_a, log_b = _whole_search(law, log_q, log_p, order)
@@ -244,10 +235,18 @@ def _solve(law: Law, log_q: Array, log_p: Array, order: Indices, log_delta: floa
 
 
 def _pair_epsilon(log_a: Array, log_b: Array, log_delta: float) -> float:
-    found = smallest_epsilon(lambda e: np.asarray(_log_hockey_stick(log_a, log_b, float(e))), log_delta)
-    if math.isinf(found) and not _log_hockey_stick(log_a, log_b, 1e300) > log_delta:
-        return LARGEST_EPSILON  # the search ends there
-    return found
+    """Least ε >= 0 whose hockey-stick divergence is at most δ: the largest ``log((A(S) - δ) / A'(S))`` over events S.
+
+    The best events hold the outcomes of largest loss.
+    """
+    with np.errstate(invalid="ignore"):
+        loss = np.where(np.isneginf(log_a), -np.inf, log_a - log_b)
+    order = np.argsort(-loss, kind="stable")
+    a, b = np.logaddexp.accumulate(log_a[order]), np.logaddexp.accumulate(log_b[order])
+    likely = a > log_delta
+    if not likely.any():
+        return 0.0
+    return max(float(np.max(logsubexp(a[likely], log_delta) - b[likely])), 0.0)
 
 
 def _order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Indices:
@@ -284,28 +283,17 @@ def _search_order_a(law: Law, log_q: Array, log_p: Array, log_delta: float, floo
     """Order (a), maximised over the mass u0 that the most negative losses fill."""
     size = log_q.size
     everything = np.arange(size)
-
-    def order(cut: int) -> Indices:
-        return np.concatenate([everything[:cut], everything[cut:][::-1]])
-
-    def score(cut: int, epsilon: float) -> float:
-        return _log_hockey_stick(*_whole_search(law, log_q, log_p, order(cut)), epsilon)
-
-    best = floor
-    for _ in range(12):  # each round looks for the order that is best at the epsilon reached
-        lo, hi, step = 0, size, max(size // 24, 1)
-        top = 0
-        while True:
-            cuts = range(lo, hi, step)
-            top = max(cuts, key=lambda cut: score(cut, best * (1.0 + 1e-6) + 1e-12))
-            if step == 1:
-                break
-            lo, hi, step = max(top - step, 0), min(top + step + 1, size), max(step // 6, 1)
-        value = _solve(law, log_q, log_p, order(top), log_delta)
-        if not value > best * (1.0 + 1e-6):
-            return max(best, value)
-        best = value
-    return best
+    lo, hi, step = 0, size, max(size // 60, 1)
+    best, top = floor, -1
+    while True:
+        for cut in range(lo, hi, step):
+            order = np.concatenate([everything[:cut], everything[cut:][::-1]])
+            value = _solve(law, log_q, log_p, order, log_delta)
+            if value > best:
+                best, top = value, cut
+        if step == 1 or top < 0:
+            return best
+        lo, hi, step = max(top - step, 0), min(top + step + 1, size), max(step // 6, 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------
