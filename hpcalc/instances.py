@@ -335,8 +335,8 @@ def _three_point(
     """Best three-point mechanism, checked at every order in both directions.
 
     The search starts at the maximiser of R1's M (or the given log odds of the top block), and from better ranks too
-    where that leaves a gap to ``upper``. It uses few orders and an interpolated region; the instance it finds is then certified, giving way a little where a
-    constraint is broken.
+    where that leaves a gap to ``upper``. It uses few orders and an interpolated region; the instance it finds is then
+    certified, giving way a little where a constraint is broken.
     """
     order, rank = _supremum_point(base, log_delta, curve)
     orders = _search_orders(base, order)
@@ -636,8 +636,7 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float, upper: 
         The reported ε, where the search may stop.
     """
     found: list[LowerBound] = []
-    if not base.exact_profile and not hasattr(base.core, "discretised_pair") and base.slack == 0.0 \
-            and math.isfinite(log_delta):  # fmt: skip
+    if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0 and math.isfinite(log_delta):
         curve = rank_curve(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
         point = _three_point(base, _Accepted(accept), log_delta, upper, curve, logit)
