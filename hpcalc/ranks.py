@@ -158,7 +158,10 @@ _CACHE_LIMIT = 20_000
 
 @lru_cache(maxsize=16)
 def _known_regions(base: Base) -> dict[float, tuple[float, float, float, float]]:
-    """Regions of one base already computed: normal score to (log u, log 1-u, log v, log 1-v)."""
+    """Regions of one base already computed: normal score to (log u, log 1-u, log v, log 1-v).
+
+    A region does not depend on the ranks asked for beside it, so what is remembered is what would be computed again.
+    """
     return {}
 
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcalc.logmath import Array, Rank, distinct, log1mexp, logaddexp, logsubexp, softplus
 
@@ -105,19 +104,23 @@ def _solve_order(order: Array, budget: Array, side: Array, point: Rank, start: A
         return np.where(unlimited, np.inf, _bisect_order(order, budget, side, point, lo, hi))
     z = np.clip(start, lo, hi)
     power = np.where(side > 0, order, 1.0 - order)
+    close, slope = np.zeros(z.shape, dtype=bool), np.zeros(z.shape)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for _ in range(10):
             log_v, log_qv = -softplus(-z), -softplus(z)
             moment, share = _log_moment(order, side, log_v, log_qv, point)
             value = moment - budget
-            slope = power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v))
-            z = np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi)
-            close = np.abs(value) < 1e-9 * np.minimum(budget, 1.0)
+            # what is close is left alone: the answer for one rank is the same in any company
+            slope = np.where(close, slope, power * (share * np.exp(log_qv) - (1.0 - share) * np.exp(log_v)))
+            z = np.where(close, z, np.clip(np.where(slope > 0.0, z - value / slope, hi), lo, hi))
+            close |= np.abs(value) < 1e-9 * np.minimum(budget, 1.0)
             if close.all():
                 break
         z = np.minimum(z + 4e-15 * (1.0 + np.abs(z)) + 1e-14 / np.maximum(np.nan_to_num(slope), 1e-6), hi)
-        above = _log_moment(order, side, -softplus(-z), -softplus(z), point)[0] >= budget
-    open_ = np.flatnonzero(~((above & close) | (z >= hi)))
+        excess = _log_moment(order, side, -softplus(-z), -softplus(z), point)[0] - budget
+        # the end of the search is the answer only where the order breaks there and not before
+        found = np.where(z >= hi, excess < 1e-9 * np.minimum(budget, 1.0), close & (excess >= 0.0))
+    open_ = np.flatnonzero(~(found | unlimited))
     if open_.size:
         part = Rank(point.log_u[open_], point.log_q[open_])
         z[open_] = _bisect_order(order[open_], budget[open_], side[open_], part, lo[open_], hi[open_])
@@ -204,16 +207,19 @@ def _continuous_region(base: RenyiCurve, point: Rank) -> Array:
 
     The best order changes slowly with logit u: it is taken from points solved before, or from a sample of these, and
     improved; at the least v the moment is stationary in the order. Any order is valid, only tightness depends on the
-    search.
+    search. Between the points solved for every base the answer at a rank does not depend on the others asked for.
     """
     logit = point.log_u - point.log_q
     seeds = _seeds(base)
-    if logit.min() < seeds.place[0] or logit.max() > seeds.place[-1]:
-        seeds = _solve_afresh(base, np.sort(logit)[distinct(np.linspace(0, logit.size - 1, 60).astype(int))])
-        if seeds.place.size < 2:
-            return seeds.z
-    x, side, z = _from_seeds(base, point, logit, seeds)
-    return _borrow_orders(base, point, x, side, z, np.argsort(logit, kind="stable"))
+    z = np.empty(logit.shape)
+    within = (logit >= seeds.place[0]) & (logit <= seeds.place[-1])
+    if within.any():
+        z[within] = _from_seeds(base, point.take(within), logit[within], seeds)
+    if not within.all():
+        far, place = point.take(~within), np.sort(logit[~within])
+        seeds = _solve_afresh(base, place[distinct(np.linspace(0, place.size - 1, 60).astype(int))])
+        z[~within] = _from_seeds(base, far, logit[~within], seeds)
+    return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +235,8 @@ class _Seeds:
 @lru_cache(maxsize=16)
 def _seeds(base: RenyiCurve) -> _Seeds:
     """Points solved once for each base: always the same ones, so that answers do not depend on earlier questions."""
-    rank = Rank.from_normal(np.linspace(-20.0, 12.0, 65))
+    scores = np.concatenate([np.arange(-43.0, -20.0), np.arange(-20.0, 12.0, 0.5), np.arange(12.0, 44.0)])
+    rank = Rank.from_normal(scores)
     return _solve_afresh(base, rank.log_u - rank.log_q)
 
 
@@ -263,8 +270,8 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
     return _Seeds(place, np.where(ahead, x1, x2), np.where(ahead, 1.0, -1.0), np.minimum(forward, backward))
 
 
-def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> tuple[Array, Array, Array]:
-    """Solve points that lie between solved ones."""
+def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> Array:
+    """Logit of v at points that lie between solved ones."""
     # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
     # Far from there its logarithm is.
     signed = seeds.side * np.exp(seeds.x)
@@ -273,35 +280,29 @@ def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> t
     log_h = np.interp(logit, seeds.place, seeds.x)
     seed = np.where((np.abs(same) == 1.0) & (log_h > -1.0), log_h, np.log(np.maximum(h, 1e-5)))
     start = np.interp(logit, seeds.place, np.minimum(seeds.z, 800.0))
-    best, best_x, side = np.full(logit.shape, np.inf), seed.copy(), np.ones(logit.shape)
+    best = np.full(logit.shape, np.inf)
     for sign in (1.0, -1.0):
         use = np.flatnonzero(same * sign > -1.0)  # between points that differ, try both directions
         if use.size:
             part = Rank(point.log_u[use], point.log_q[use])
-            found_x, found_z = _newton_orders(base, seed[use], sign, part, start[use], 10, best[use])
-            better = found_z < best[use]
-            best[use[better]], best_x[use[better]], side[use[better]] = found_z[better], found_x[better], sign
-    return best_x, side, best
+            best[use] = np.minimum(best[use], _newton_orders(base, seed[use], sign, part, start[use], 10, best[use])[1])
+    return _borrow_orders(base, point, logit, best, seeds)
 
 
-def _borrow_orders(base: RenyiCurve, point: Rank, x: Array, side: Array, z: Array, sequence: NDArray[np.intp]) -> Array:
-    """Apply each point's order to its neighbours too: where a search stopped short, they repair it."""
-    for shift in (1, -1, 2, -2):
-        donor = sequence[np.clip(np.arange(sequence.size) + shift, 0, sequence.size - 1)]
-        order = 1.0 + np.exp(x[donor])
-        spend, where = (order - 1.0) * base.rdp(order), Rank(point.log_u[sequence], point.log_q[sequence])
-        at = z[sequence]
-        value, _ = _log_moment(order, side[donor], -softplus(-at), -softplus(at), where)
-        broken = np.flatnonzero(value > spend * (1.0 + 3e-8) + 1e-12)
-        if broken.size:
-            index, give = sequence[broken], donor[broken]
-            part = Rank(point.log_u[index], point.log_q[index])
-            for sign in (1.0, -1.0):
-                mine = side[give] == sign
-                if mine.any():
-                    some = Rank(part.log_u[mine], part.log_q[mine])
-                    new_x, new_z = _newton_orders(base, x[give[mine]], sign, some, z[give[mine]], 10)
-                    z[index[mine]], x[index[mine]], side[index[mine]] = np.minimum(new_z, z[index[mine]]), new_x, sign
+def _borrow_orders(base: RenyiCurve, point: Rank, logit: Array, z: Array, seeds: _Seeds) -> Array:
+    """Apply the orders of the solved points around to each point too: where a search stopped short, they repair it."""
+    place = np.searchsorted(seeds.place, logit)
+    for shift in (0, -1, 1, -2):
+        donor = np.clip(place + shift, 0, seeds.place.size - 1)
+        side, order = seeds.side[donor], 1.0 + np.exp(seeds.x[donor])
+        spend = (order - 1.0) * base.rdp(order)
+        value, _ = _log_moment(order, side, -softplus(-z), -softplus(z), point)
+        broken = value > spend * (1.0 + 3e-8) + 1e-12
+        for sign in (1.0, -1.0):
+            mine = np.flatnonzero(broken & (side == sign))
+            if mine.size:
+                part = Rank(point.log_u[mine], point.log_q[mine])
+                z[mine] = np.minimum(z[mine], _newton_orders(base, seeds.x[donor[mine]], sign, part, z[mine], 10)[1])
     return z
 
 
@@ -330,10 +331,11 @@ def _newton_orders(
             break
         with np.errstate(invalid="ignore"):
             move, slope = _newton_move(stencil[1], spend, side, part, solved)
-            move = np.maximum(move, _LEAST - here)
-            # what the step would still gain; an order that limits nothing has no step
+            # what the step would still gain; where an order limits nothing, a lower one may
+            idle = np.isinf(solved)
+            move = np.maximum(np.where(idle, -0.7, move), _LEAST - here)
             gain = np.abs(slope * move)
-            keep = (gain > 1e-9) & (solved - 8.0 * gain < rival[active]) & np.isfinite(solved) & (here > _LEAST)
+            keep = (idle | ((gain > 1e-9) & (solved - 8.0 * gain < rival[active]))) & (here > _LEAST)
             x[active], z[active] = here + move, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:

@@ -7,9 +7,14 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, Poisson, RDPCurve, TruncatedNegativeBinomial, bound
+from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, Poisson, PureDP, RDPCurve, TruncatedNegativeBinomial, bound
+from hpcalc.base import compose
+from hpcalc.logmath import Rank
+from hpcalc.ranks import _known_regions
+from hpcalc.region import _seeds
 from hpcalc.runs import AtMost, Binomial, Fixed
 
 SCRIPT = """
@@ -56,8 +61,46 @@ def test_threads_and_hash_seed_change_nothing():
     ],
 )
 def test_what_was_asked_before_changes_nothing(base, law):
+    def forget():
+        _known_regions.cache_clear()
+        _seeds.cache_clear()
+
+    forget()
     fresh = bound(base, law).document()
+    forget()
     for other in (Poisson(77.0), TruncatedNegativeBinomial.with_mean(3.0, eta=-0.5), Fixed(9)):
         bound(base, other, delta=1e-9)  # regions are remembered between questions on one base
     bound(ZCDP(0.37), law)
     assert bound(base, law).document() == fresh
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        ZCDP(1e-10),
+        ZCDP(0.1),
+        ZCDP(100.0),
+        compose(ZCDP(0.1), Laplace(0.1)),  # the best order falls to 1 between two ranks here
+        compose(ZCDP(1.0), PureDP(8.0)),
+        RDPCurve({1.5: 0.1, 2.0: 0.2, 8.0: 1.0}),
+    ],
+)
+def test_a_region_does_not_depend_on_the_ranks_asked_for_beside_it(base):
+    x = np.concatenate([np.linspace(-41.0, 38.0, 60), np.linspace(-6.0, 3.0, 61)])
+    whole = base.region(Rank.from_normal(x))
+    for size in (1, 7):
+        parts = [base.region(Rank.from_normal(x[i : i + size])) for i in range(0, x.size, size)]
+        for name in ("log_u", "log_q"):
+            together = np.concatenate([getattr(part, name) for part in parts])
+            np.testing.assert_array_equal(together, getattr(whole, name))
+
+
+@pytest.mark.parametrize("base", [ZCDP(100.0), compose(ZCDP(0.1), Laplace(0.1)), compose(ZCDP(1.0), PureDP(8.0))])
+def test_the_region_has_no_spike_where_the_best_order_falls_to_one(base):
+    # v is concave in u, so between neighbouring ranks it is at least the chord and at most the outer chords prolonged
+    x = np.linspace(-16.0, 0.0, 3001)
+    rank = Rank.from_normal(x)
+    v = np.exp(base.core.region(rank).log_q)  # 1 - v is convex in u
+    u = np.exp(rank.log_u)
+    chord = v[:-2] + (v[2:] - v[:-2]) * (u[1:-1] - u[:-2]) / (u[2:] - u[:-2])
+    assert np.all(v[1:-1] <= chord * 1.01)
