@@ -80,7 +80,7 @@ def _number(parameter: str, value: Any, low: float, high: float, remedy: str, *,
 
 def _orders(orders: Array | float) -> Array:
     out = np.asarray(orders, dtype=float)
-    if not np.all(out > 1.0):
+    if not (out > 1.0).all():
         bad = out[~(out > 1.0)].ravel()[0]
         raise InvalidInput("orders", bad, "give Rényi orders > 1 (inf is allowed)")
     return out
@@ -184,7 +184,7 @@ class Base(ABC):
         """``(log q, log q')`` of a finite mechanism this base can be post-processed to; None if none is at hand."""
         return None
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Whether any finite guarantee is given at all."""
         probe = np.array([1.0 + 1e-6, 1.5, 2.0, 8.0]) if self.orders is None else self.orders

@@ -170,9 +170,29 @@ _COARSE = 1.0 + np.exp(np.arange(_FIRST, _LAST + _STEP, _STEP))
 _ZOOM = np.linspace(-1.0, 1.0, 33)
 
 
-def _clean(values: Array) -> Array:
-    """NaN never wins a minimum."""
-    return np.where(np.isnan(values), _INF, values)
+def _least(values: Array) -> tuple[int, float]:
+    """Index of the least value and that value; NaN never wins."""
+    best = int(values.argmin())
+    if math.isnan(values[best]):  # argmin takes the first NaN for the least
+        values = np.where(np.isnan(values), _INF, values)
+        best = int(values.argmin())
+    return best, float(values[best])
+
+
+def _vertex(values: list[float]) -> tuple[float, float, float]:
+    """Minimum of the quartic through five values at -2..2 with the least one amid: place, value, second derivative.
+
+    The place is NaN unless the values are smooth enough for it.
+    """
+    a, b, c, d, e = values
+    slope, bend = (8.0 * (d - b) - (e - a)) / 12.0, (16.0 * (d + b) - (e + a) - 30.0 * c) / 12.0
+    third, fourth = 0.5 * (e - a) - (d - b), e + a - 4.0 * (d + b) + 6.0 * c
+    if not (bend > 0.0 and abs(third) + abs(fourth) < 0.3 * bend):
+        return math.nan, math.nan, bend
+    x = 0.0
+    for _ in range(4):
+        x -= (slope + x * (bend + x * (third / 2.0 + x * fourth / 6.0))) / (bend + x * (third + x * fourth / 2.0))
+    return x, c + x * (slope + x * (bend / 2.0 + x * (third / 6.0 + x * fourth / 24.0))), bend
 
 
 def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | None) -> tuple[float, float | None]:
@@ -194,7 +214,8 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
     Notes
     -----
     A grid uniform in ``log(order - 1)`` from 1e-9 to 1e9, extended while its end is the best, brackets the minimum;
-    the bracket then shrinks sixteenfold a round. Every value returned was evaluated.
+    the bracket then shrinks sixteenfold a round, until the quartic through its five best points foretells the value at
+    its own minimum. Every value returned was evaluated.
 
     Examples
     --------
@@ -207,46 +228,42 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
             finite = orders[np.isfinite(orders)]
             if not finite.size:
                 return _INF, None
-            values = _clean(objective(finite))
-            best = int(np.argmin(values))
-            return (float(values[best]), float(finite[best])) if values[best] < _INF else (_INF, None)
+            best, value = _least(objective(finite))
+            return (value, float(finite[best])) if value < _INF else (_INF, None)
 
-        grid, values = _COARSE, _clean(objective(_COARSE))
-        best = int(np.argmin(values))
-        edge = values[best] < _INF
+        grid = _COARSE
+        best, value = _least(objective(grid))
+        edge = value < _INF
         while edge and best == grid.size - 1 and math.log(grid[-1]) < _MOST:
             top = math.log(grid[-1] - 1.0)
             further = np.arange(top + _STEP, min(top + 20.0, _MOST + 1.0), _STEP)
             grid = np.concatenate([grid[-2:], 1.0 + np.exp(further)])
-            values = _clean(objective(grid))
-            best = int(np.argmin(values))
+            best, value = _least(objective(grid))
         if edge and best == 0 and grid is _COARSE:
             grid = 1.0 + np.exp(np.arange(_LEAST, _FIRST + 2.0 * _STEP, _STEP))
-            values = _clean(objective(grid))
-            best = int(np.argmin(values))
-        value, order = float(values[best]), float(grid[best])
+            best, value = _least(objective(grid))
+        order = float(grid[best])
         if value == _INF:
             return _INF, None
         half = _STEP
-        for count in range(7):
+        for _ in range(7):
             x = math.log(order - 1.0) + half * _ZOOM
             zoom = 1.0 + np.exp(np.minimum(np.maximum(x, _LEAST), _MOST))
-            values = _clean(objective(zoom))
-            best = int(np.argmin(values))
-            if values[best] <= value:
-                value, order = float(values[best]), float(zoom[best])
+            values = objective(zoom)
+            best, low = _least(values)
+            if low <= value:
+                value, order = low, float(zoom[best])
             half *= 0.0625
-            if count >= 2 and 0 < best < _ZOOM.size - 1:
-                # a parabola through three points this close ends the search, where the objective is one
-                left, middle, right = values[best - 1 : best + 2].tolist()
-                bend = left - 2.0 * middle + right
-                shift = 0.5 * (left - right) / bend if bend > 0.0 else 0.0
-                vertex = 1.0 + math.exp(min(max(float(x[best]) + half * shift, _LEAST), _MOST))
-                low = float(_clean(objective(np.array([vertex])))[0])
-                if low <= value:
-                    value, order = low, vertex
-                if abs(low - middle + 0.25 * (left - right) * shift) <= 1e-13 * abs(low):
-                    break
+            if 2 <= best < _ZOOM.size - 2:
+                shift, foretold, bend = _vertex(values[best - 2 : best + 3].tolist())
+                if abs(shift) < 2.0:
+                    vertex = 1.0 + math.exp(min(max(float(x[best]) + half * shift, _LEAST), _MOST))
+                    _, low = _least(objective(np.array([vertex])))
+                    if low <= value:
+                        value, order = low, vertex
+                    # where the quartic is off by m, its minimum is by about m/bend steps, and the value by m^2/bend
+                    if (low - foretold) ** 2 <= 1e-15 * bend * abs(low):
+                        break
     return value, order
 
 

@@ -602,7 +602,14 @@ def _log_inverse_accept(law: RunCount) -> float:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def curves(base: Base, law: RunCount, *, orders: Array | None = None, samples: RankCurve | None = None) -> list[Curve]:
+def curves(
+    base: Base,
+    law: RunCount,
+    *,
+    orders: Array | None = None,
+    samples: RankCurve | None = None,
+    sharper: bool = True,
+) -> list[Curve]:
     """The paper's bounds for this base and this law, each sound.
 
     A law with a theorem of its own is answered by that theorem, any other by Lemma 7.
@@ -617,6 +624,8 @@ def curves(base: Base, law: RunCount, *, orders: Array | None = None, samples: R
         Restrict the orders to these.
     samples : RankCurve, optional
         Samples of the region under this law, which Lemma 7 needs, if they are at hand.
+    sharper : bool
+        Give the last line of Theorem 2's proof beside the theorem (bounds made of others use it in any case).
 
     Returns
     -------
@@ -634,7 +643,9 @@ def curves(base: Base, law: RunCount, *, orders: Array | None = None, samples: R
     found: list[Curve] = []
     inner = law.law if isinstance(law, AtMost) else law
     if isinstance(inner, TruncatedNegativeBinomial):
-        found += [theorem_2(base, inner, orders=orders), theorem_2(base, inner, sharper=True, orders=orders)]
+        found.append(theorem_2(base, inner, orders=orders))
+        if sharper or isinstance(law, AtMost):
+            found.append(theorem_2(base, inner, sharper=True, orders=orders))
         if base.pure_epsilon < _INF:
             found.append(corollary_3(base, inner))
         elif base.zcdp_rho < _INF:

@@ -174,7 +174,9 @@ def _paper(question: Question, include: Callable[[str], bool]) -> Iterator[Evalu
     if not any(include(name) for name in METHODS if not name.startswith("refined")):
         return
     base, runs = question.base, question.runs
-    curves: list[Curve] = paper.curves(base, runs, orders=question.orders) if base.slack < 1.0 else []
+    curves: list[Curve] = []
+    if base.slack < 1.0:
+        curves = paper.curves(base, runs, orders=question.orders, sharper=include("theorem-2-sharper"))
     unanswered = not any(include(curve.method) for curve in curves)
     if unanswered and include("lemma-7") and isinstance(runs, Law) and base.slack == 0.0:
         # laws with a theorem of their own need Lemma 7 only where it is asked for by name
