@@ -1,7 +1,8 @@
 """Privacy-loss distributions: the exact price of compositions that have no closed form.
 
 One use of a mechanism is a pair of laws (P, Q); its privacy loss is ``L = log dP/dQ`` under P. Losses of independent
-uses add, so a composition is a convolution. Losses are put on an equally spaced grid in two ways:
+uses add, so a composition is a convolution. Losses are put on a grid, multiples of one step that lie further
+apart where the loss is large, in two ways:
 
 * **upwards** ("connect the dots"): the P- and Q-mass between two neighbouring grid losses are both kept by moving them
   to the two ends; the result dominates the mechanism, so its profile is an upper bound;
@@ -26,13 +27,25 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from hpcalc.base import Base, Gaussian, Laplace, PureDP, SumOfParts, _CurveBase
-from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, log_ndtr, logaddexp, logsubexp, logsumexp, softplus
+from hpcalc.logmath import (
+    Array,
+    Indices,
+    Rank,
+    distinct,
+    log1mexp,
+    log_expm1,
+    log_ndtr,
+    logaddexp,
+    logsubexp,
+    logsumexp,
+    softplus,
+)
 
 __all__ = [
     "Convolution",
@@ -46,11 +59,11 @@ __all__ = [
 ]
 
 _INF = math.inf
-_FINEST = 1e-4  # the usual grid step
-_MAX_CELLS = 1 << 20  # of one step's grid and of the transform: about a second of work
-_COMFORTABLE = 1 << 17  # cells of a transform that costs a few hundredths of a second
+_MAX_CELLS = 1 << 20  # of the transform: about a tenth of a second of work
+_DENSE = 1000  # grid points 0, 1, ..., 1000 steps are all used; further out they lie a thousandth of the loss apart
 _LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
-_LOG_WRAP = -42.0  # tilted mass that may wrap around in the transform; its bound is added
+_LOG_WRAP = -38.0  # tilted mass that may wrap around in the transform; its bound is added
+_CHERNOFF = tuple(0.125 * math.sqrt(2.0) ** k for k in range(14))  # exponents tried, in standard deviations
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
 _EPS = float(np.finfo(float).eps)
 _SAME = 1e-13  # relative difference below which two likelihood ratios are the same number
@@ -136,9 +149,9 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Masses (log, under P) at the losses ``loss[i] = (first + i) * step``, and what lies beyond."""
+    """Masses (log, under P) at the losses ``loss[i] = index[i] * step``, and what lies beyond."""
 
-    first: int
+    index: Indices
     loss: Array
     log_mass: Array
     infinite: float
@@ -146,27 +159,37 @@ class _Grid:
 
 
 def _edge(tails: TailFunction, log_tail: float, sign: float) -> float:
-    """A loss beyond which (in the direction of ``sign``) P has at most ``e^log_tail``."""
-
-    def beyond(x: float) -> float:
-        t = tails(np.array([sign * x]))
-        return float((t.p_above if sign > 0 else t.p_below)[0])
-
-    low, high = 0.0, 1e-9
-    while beyond(high) > log_tail:
-        low, high = high, 4.0 * high
-        if high > 1e9:
+    """A loss beyond which (in the direction of ``sign``) P has at most ``e^log_tail``, nearly the smallest."""
+    x = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 64)])
+    for _ in range(2):
+        t = tails(sign * x)
+        outside = np.flatnonzero((t.p_above if sign > 0 else t.p_below) <= log_tail)
+        if outside.size == 0:
             return _INF
-    for _ in range(30):
-        mid = 0.5 * (low + high)
-        low, high = (mid, high) if beyond(mid) > log_tail else (low, mid)
-    return high
+        first = max(int(outside[0]), 1)
+        x = np.linspace(x[first - 1], x[first], 64)
+    return float(x[-1])
 
 
 def _range(source: _Source, log_tail: float) -> tuple[float, float]:
     """How far the loss goes below and above 0 but for ``e^log_tail`` in all uses together."""
     log_tail -= math.log(source.count)
     return _edge(source.tails, log_tail, -1.0), _edge(source.tails, log_tail, 1.0)
+
+
+def _indices(source: _Source, step: float, log_tail: float) -> Indices:
+    """Which multiples of the step make the grid of one source.
+
+    A cell of width w adds at most ``w^2 / 4`` to the variance of a loss in it: a thousandth of the loss is as good far
+    from 0 as one step is near it.
+    """
+    bottom, top = (math.ceil(x / step) for x in _range(source, log_tail))
+    last = max(bottom, top, _DENSE + 1)
+    far = np.ceil(_DENSE * np.exp(np.arange(0.0, math.log(last / _DENSE), 1.0 / _DENSE)))
+    jump = math.floor(source.jump / step)
+    ends = np.array([bottom, top, jump, jump + 1])
+    out = distinct(np.concatenate([np.arange(_DENSE), far, ends]).astype(np.intp))
+    return np.concatenate([-out[(out > 0) & (out <= bottom)][::-1], out[out <= top]])
 
 
 def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
@@ -183,42 +206,40 @@ def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
 
 def _upwards(source: _Source, step: float) -> _Grid:
     """A grid of losses that dominates the mechanism (reference [2], Algorithm 1, written with cell masses)."""
-    bottom, top = _range(source, _LOG_TAIL)
-    first, last = math.floor(-bottom / step), math.ceil(top / step)
-    index = np.arange(first, last + 1)
+    index = _indices(source, step, _LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
     log_p, log_q = _cell_masses(source.tails, loss)
     with np.errstate(invalid="ignore"):
         # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
-        # (1-w) e^-l + w e^-(l+step) = Q/P
+        # (1-w) e^-l + w e^-(l+width) = Q/P
         ratio = np.where(np.isneginf(log_p), 0.0, log_q - log_p + loss[:-1])
-    share = np.clip(np.expm1(np.minimum(ratio, 0.0)) / math.expm1(-step), 0.0, 1.0)
+    share = np.clip(np.expm1(np.minimum(ratio, 0.0)) / np.expm1(-np.diff(loss)), 0.0, 1.0)
     with np.errstate(divide="ignore"):
         left, right = np.log1p(-share) + log_p, np.log(share) + log_p
     low = np.array([-_INF])
     log_mass = logaddexp(np.concatenate([left, low]), np.concatenate([low, right]))
     ends = source.tails(loss[[0, -1]])
     log_mass[0] = logaddexp(log_mass[0], ends.p_below[0])  # smaller losses are moved up to the first
-    return _Grid(first, loss, log_mass, float(np.exp(ends.p_above[1])), source.count)
+    return _Grid(index, loss, log_mass, float(np.exp(ends.p_above[1])), source.count)
 
 
 def _downwards(source: _Source, step: float) -> _Grid:
     """A grid of losses that is a post-processing of the mechanism (a little mass may be left out)."""
-    bottom, top = _range(source, -42.0)
-    first, last = math.floor(-bottom / step), math.ceil(top / step)
-    fine = np.asarray(np.arange(2 * first, 2 * last + 1) * (0.5 * step), dtype=float)
+    index = _indices(source, step, -42.0)
+    index = index[np.abs(index) * step < 700.0]  # likelihood ratios are plain numbers below
+    loss = np.asarray(index * step, dtype=float)
+    fine = np.sort(np.concatenate([loss, 0.5 * (loss[1:] + loss[:-1])]))
     if source.jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
-        fine = np.union1d(fine, np.nextafter([-source.jump, source.jump], -_INF))
+        fine = distinct(np.concatenate([fine, np.nextafter([-source.jump, source.jump], -_INF)]))
     log_p, log_q = _cell_masses(source.tails, fine)
     ends = source.tails(fine[[0, -1]])
     # the tails are merged into one outcome each
     log_p = np.concatenate([ends.p_below[:1], log_p, ends.p_above[1:]])
     log_q = np.concatenate([ends.q_below[:1], log_q, ends.q_above[1:]])
     keep = np.isfinite(log_p) & np.isfinite(log_q)
-    loss = np.asarray(np.arange(first, last + 1) * step, dtype=float)
     masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
     with np.errstate(divide="ignore"):
-        return _Grid(first, loss, np.log(np.array(masses)), 0.0, source.count)
+        return _Grid(index, loss, np.log(np.array(masses)), 0.0, source.count)
 
 
 def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[float]:
@@ -276,10 +297,10 @@ def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[
 
 
 class _Tilted(NamedTuple):
-    """Composition seen through one tilt: P-mass at index ``first + i`` is ``exp(log_mass + scale - alpha * loss)``."""
+    """Composition seen through one tilt: P-mass at index ``first + i`` is ``mass * exp(scale - alpha * loss)``."""
 
     first: int
-    log_mass: Array
+    mass: Array
     log_error: float  # log of a bound on the error of each tilted mass
     log_lost: float  # log of a bound on the tilted mass outside the window
     alpha: float
@@ -333,7 +354,7 @@ def _smooth_size(n: int) -> int:
     return min(f << max(0, math.ceil(math.log2(max(n, 1) / f))) for f in (1, 3, 5))
 
 
-def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int = _MAX_CELLS) -> _Tilted | None:
+def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int) -> _Tilted | None:
     """All the grids, each its number of times, convolved under one tilt; None if that needs too many cells."""
     tilted = [(grid, *_log_mgf(grid, alpha)) for grid in grids]
     square = sum(grid.count * _mean(weight, (grid.loss - _mean(weight, grid.loss)) ** 2) for grid, _, weight in tilted)
@@ -342,7 +363,7 @@ def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int = _MA
     def reach(sign: float) -> float:
         """Chernoff bound on how far from 0 the tilted sum goes, in the direction of ``sign``."""
         best = sum(grid.count * sign * float(grid.loss[-1 if sign > 0 else 0]) for grid in grids)
-        for c in (1.5, 4.0, 9.0):
+        for c in _CHERNOFF:
             beta = sign * c / spread
             k = sum(grid.count * (_log_mgf(grid, alpha + beta)[0] - at) for grid, at, _ in tilted)
             best = min(best, (k - _LOG_WRAP) / abs(beta))
@@ -352,47 +373,55 @@ def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int = _MA
     if last - first + 1 > most:
         return None
     size = _smooth_size(last - first + 1)
-    spectrum: Any = None
+    spectrum: Any = 1.0
     offset = 0
     for grid, _, weight in tilted:
-        folded = np.zeros(size)
-        for start in range(0, weight.size, size):
-            piece = weight[start : start + size]
-            folded[: piece.size] += piece
-        factor = np.fft.rfft(folded) ** grid.count
-        spectrum = factor if spectrum is None else spectrum * factor
-        offset += grid.count * grid.first
+        start = int(grid.index[0])
+        factor = np.fft.rfft(np.bincount((grid.index - start) % size, weight, size))
+        # most of the power vanishes: the sum is smooth
+        some = np.abs(factor) > math.exp(-100.0 / grid.count)
+        factor[some] **= grid.count
+        factor[~some] = 0.0
+        spectrum = factor * spectrum
+        offset += grid.count * start
     out = np.roll(np.fft.irfft(spectrum, size), -((first - offset) % size))[: last - first + 1]
     count = sum(grid.count for grid in grids)
     # Rounding: each factor of the spectrum is off by a few ulp, a power multiplies that by the exponent.
-    error = 4.0 * _EPS * (count + math.log2(size)) * float(np.mean(np.abs(spectrum))) + 1e-300
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_mass = np.log(np.maximum(out, 0.0))
+    error = 4.0 * _EPS * (count + math.log2(size)) * float(np.mean(np.abs(spectrum))) + len(grids) * math.exp(-100.0)
     scale = sum(grid.count * k for grid, k, _ in tilted)
-    return _Tilted(first, log_mass, math.log(error), _LOG_WRAP + math.log(2.0), alpha, scale)
+    return _Tilted(first, np.maximum(out, 0.0), math.log(error), _LOG_WRAP + math.log(2.0), alpha, scale)
 
 
-def _suffix(log_terms: Array) -> Array:
-    """Log of the sums of ``exp(log_terms[i:])``, for every i (smallest terms first where they decrease)."""
-    return np.asarray(np.logaddexp.accumulate(log_terms[::-1])[::-1], dtype=float)
+def _decayed_sums(mass: Array, decay: float) -> Array:
+    """``sum over i >= j of mass[i] exp(-decay (i-j))`` for every j; ``decay >= 0``."""
+    out = np.empty(mass.size)
+    width = min(int(300.0 / max(decay, 1e-300)) + 1, mass.size)  # weights below e^-300 would lose digits
+    weight = np.exp(-decay * np.arange(width))
+    carried = 0.0
+    for stop in range(mass.size, 0, -width):
+        start = max(stop - width, 0)
+        block = mass[start:stop] * weight[: stop - start]
+        block[-1] += carried * math.exp(-decay) * weight[stop - start - 1]
+        out[start:stop] = np.cumsum(block[::-1])[::-1] / weight[: stop - start]
+        carried = float(out[start])
+    return out
 
 
 def _tilt_profile(view: _Tilted, step: float, length: int) -> Array:
     """Upper bound on the log profile at ``t = 0, step, ..., (length-1) * step`` from one tilt."""
-    index = view.first + np.arange(view.log_mass.size)
-    log_p = view.log_mass + view.scale - view.alpha * index * step
+    start = max(0, 1 - view.first)  # no other masses count for t >= 0
+    target = view.first + np.arange(start, view.mass.size) - 1
     # With C_j = sum_{i >= j} P_i e^{-(i-j) step}: delta at index j-1 = (1 - e^-step) (C_j + C_{j+1} + ...), all
     # terms positive.
-    log_c = _suffix(log_p - index * step) + index * step
-    log_delta = _suffix(log_c) + float(log1mexp(-step))
+    total = _decayed_sums(_decayed_sums(view.mass[start:], (view.alpha + 1.0) * step), view.alpha * step)
     out = np.full(length, -_INF)
-    target = index - 1
-    inside = (target >= 0) & (target < length)
-    out[target[inside]] = log_delta[inside]
+    with np.errstate(divide="ignore"):
+        out[target] = np.log(total) + (view.scale + float(log1mexp(-step))) - view.alpha * step * (target + 1.0)
     out[: max(0, min(length, view.first - 1))] = _INF  # below the window this tilt says nothing
     t = np.arange(length) * step
     # sum over l > t of e^(scale - alpha l) times the error per mass, and what lies outside the window
-    cells = min(float(index.size), 1.0 / (view.alpha * step) + 1.0) if view.alpha > 0.0 else float(index.size)
+    size = float(view.mass.size)
+    cells = min(size, 1.0 / (view.alpha * step) + 1.0) if view.alpha > 0.0 else size
     log_slip = logaddexp(view.log_error + math.log(cells), view.log_lost) + view.scale - view.alpha * t
     return logaddexp(out, log_slip)
 
@@ -468,7 +497,8 @@ def _sources(
         if known is None:
             return None
         tails, symmetric = known
-        out.append(_Source(_reverse(tails) if reverse and not symmetric else tails, count))
+        jump = part.pure_epsilon if isinstance(part, (Laplace, PureDP)) else 0.0
+        out.append(_Source(_reverse(tails) if reverse and not symmetric else tails, count, jump))
     return out
 
 
@@ -482,11 +512,12 @@ def _scale_of(parts: Sequence[tuple[Base, int]]) -> float:
     return math.sqrt(2.0 * sum(count * float(part.rdp(near_one)[0]) for part, count in parts))
 
 
-def plan_step(parts: Sequence[tuple[Base, int]]) -> float | None:
+@lru_cache(maxsize=64)
+def plan_step(parts: tuple[tuple[Base, int], ...]) -> float | None:
     """Grid step of a convolution, from the parameters alone; None where it is impossible or too large to be of use.
 
-    Moving losses to a grid adds at most ``count * step^2 / 4`` to the variance of the total loss, about a 1/2000 of
-    it at the first choice. Where that does not fit, three times the step is accepted, then the answer is None.
+    Moving losses to a grid adds at most ``count * step^2 / 4`` to the variance of the total loss, a 1/10000 of it at
+    the first choice. Where that does not fit, six times the step is accepted, then the answer is None.
     """
     forward = _sources(parts)
     if not forward:
@@ -495,39 +526,33 @@ def plan_step(parts: Sequence[tuple[Base, int]]) -> float | None:
     count = sum(source.count for source in forward)
     if not 0.0 < scale < _INF:
         return None
-    fine = scale / (25.0 * math.sqrt(count))
+    fine = scale / max(50.0 * math.sqrt(count), 1000.0)
+    if any(source.jump > 0.0 for source in forward):  # which a round step may hit
+        fine = min(fine, max(1e-4, scale / 8000.0))
+    step = max(fine, 40.0 * scale / _MAX_CELLS)
     back = _sources(parts, reverse=True) or []
-    widest = max(sum(_range(source, _LOG_TAIL)) for source in (*forward, *back))
-    step = max(min(fine, max(_FINEST, widest / _COMFORTABLE)), 40.0 * scale / _MAX_CELLS)
-    return step if step <= 3.0 * fine and widest / step <= _MAX_CELLS else None
+    known = all(math.isfinite(max(_range(source, _LOG_TAIL))) for source in (*forward, *back))
+    return step if known and step <= 6.0 * fine else None
 
 
-def _views(grids: Sequence[_Grid], step: float, scale: float, exponents: Sequence[float]) -> list[_Tilted]:
-    """Convolutions under tilts that reach the given exponents, or nearly.
+def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float) -> _Tilted | None:
+    """Convolution under the given tilt, or one a little smaller.
 
     Close to the tilt at which single steps with a rare huge loss take over, the tilted sum spreads widely and the
     transform becomes large. A little less tilt serves nearly as well.
     """
-    views: list[_Tilted] = []
-    most = _MAX_CELLS
-    for exponent in exponents:
-        alpha = _choose_alpha(grids, scale, exponent)
-        for shrink in (1.0, 0.9, 0.75):
-            view = _convolve(grids, step, shrink * alpha, most)
-            if view is not None:
-                views.append(view)
-                break
-        if views:
-            most = max(_COMFORTABLE, 2 * views[0].log_mass.size)
-    return views
+    most = min(_MAX_CELLS, math.ceil(100.0 * scale / step))
+    views = (_convolve(grids, step, shrink * alpha, most) for shrink in (1.0, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0))
+    return next((view for view in views if view is not None), None)
 
 
 def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> Array | None:
     known = [_upwards(source, step) for source in sources]
-    views = _views(known, step, scale, _EXPONENTS)
+    found = [_fitting(known, step, scale, _choose_alpha(known, scale, exponent)) for exponent in _EXPONENTS]
+    views = [view for view in found if view is not None]
     if not views:
         return None
-    length = max(2, *(view.first + view.log_mass.size for view in views))
+    length = max(2, *(view.first + view.mass.size for view in views))
     out = np.zeros(length)
     for view in views:
         out = np.minimum(out, _tilt_profile(view, step, length))
@@ -538,19 +563,22 @@ def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> A
     return out[: max(2, int(np.count_nonzero(out > out[-1] + 1.0)) + 1, int(np.count_nonzero(out > -80.0)) + 1)]
 
 
-def loss_table(parts: Sequence[tuple[Base, int]]) -> LossTable | None:
+def loss_table(parts: tuple[tuple[Base, int], ...]) -> LossTable | None:
     """Profile of a composition by convolution, the larger of both directions; None if not possible or too large."""
     step = plan_step(parts)
-    forward = _sources(parts)
-    if step is None or not forward:
+    if step is None:
         return None
+    tables = (_table_at(parts, step * rise) for rise in (1.0, 2.0, 4.0))  # rare huge losses need the room of a larger
+    return next((table for table in tables if table is not None), None)
+
+
+def _table_at(parts: tuple[tuple[Base, int], ...], step: float) -> LossTable | None:
     scale = _scale_of(parts)
-    table = _direction_table(forward, step, scale)
+    table = _direction_table(_sources(parts) or [], step, scale)
     if table is None:
         return None
     if not all(known[1] for part, _ in parts if (known := _tail_function(part)) is not None):
-        back = _sources(parts, reverse=True)
-        other = _direction_table(back, step, scale) if back else None
+        other = _direction_table(_sources(parts, reverse=True) or [], step, scale)
         if other is None:
             return None
         if other.size > table.size:
@@ -560,12 +588,12 @@ def loss_table(parts: Sequence[tuple[Base, int]]) -> LossTable | None:
     return LossTable(step, table)
 
 
-def loss_pair(parts: Sequence[tuple[Base, int]], outcomes: int = 4000) -> tuple[Array, Array] | None:
+def loss_pair(parts: tuple[tuple[Base, int], ...], outcomes: int = 4000) -> tuple[Array, Array] | None:
     """A finite pair of laws that a composition can be post-processed to; None if not possible or too large.
 
     Parameters
     ----------
-    parts : sequence of (Base, int)
+    parts : tuple of (Base, int)
         The mechanisms with the number of times each is used.
     outcomes : int
         About how many outcomes to keep; neighbouring ones are merged.
@@ -584,20 +612,21 @@ def loss_pair(parts: Sequence[tuple[Base, int]], outcomes: int = 4000) -> tuple[
     known = [_downwards(source, step) for source in sources]
     right = _choose_alpha(known, scale, 12.0)
     # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
-    views = [_convolve(known, step, alpha) for alpha in (0.0, -1.0, right, -1.0 - right)]
+    views = [_fitting(known, step, scale, alpha) for alpha in (0.0, -1.0, right, -1.0 - right)]
     seen = [view for view in views if view is not None]
     if not seen:
         return None
     first = min(view.first for view in seen)
-    length = max(view.first + view.log_mass.size for view in seen) - first
+    length = max(view.first + view.mass.size for view in seen) - first
     loss = np.asarray((first + np.arange(length)) * step, dtype=float)
     best, noise = np.full(length, -_INF), np.full(length, _INF)
     for view in seen:
-        at = slice(view.first - first, view.first - first + view.log_mass.size)
+        at = slice(view.first - first, view.first - first + view.mass.size)
         factor = view.scale - view.alpha * loss[at]
         log_noise = float(logaddexp(view.log_error, view.log_lost)) + factor
         better = log_noise < noise[at]
-        value = view.log_mass + factor
+        with np.errstate(divide="ignore"):
+            value = np.log(view.mass) + factor
         value = logsubexp(np.maximum(value, log_noise), log_noise)  # what the transform may have made up is left out
         best[at] = np.where(better, value, best[at])
         noise[at] = np.where(better, log_noise, noise[at])
