@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import exact
 import mpmath as mp
 import numpy as np
 import pytest
 
 from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.convert import epsilon_at, epsilon_from_rdp
+from hpcalc.convert import Curve, epsilon_at, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
 from hpcalc.paper import (
     composition,
@@ -25,10 +26,23 @@ from hpcalc.paper import (
     monotone,
     proposition_15,
     proposition_17,
+    smallest,
     theorem_2,
     theorem_6,
 )
-from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold, TruncatedNegativeBinomial
+from hpcalc.ranks import rank_curve
+from hpcalc.refined import log_supremum
+from hpcalc.runs import (
+    AtLeastOne,
+    AtMost,
+    Binomial,
+    FinitePmf,
+    Fixed,
+    Poisson,
+    RunCount,
+    Threshold,
+    TruncatedNegativeBinomial,
+)
 
 LOG = math.log
 
@@ -378,3 +392,352 @@ def test_agrees_with_dp_accounting(sigma, mean, eta):
     curve = theorem_6(base, Poisson(mean)) if eta == math.inf else theorem_2(base, tnb(eta, mean))
     ours = epsilon(curve)
     assert ours * (1.0 - 1e-9) <= peer <= ours * 1.02
+
+
+# ------------------------------------------------------------------------------------------------ every term, 50 digits
+
+
+def least_sum(rho: float, log_inverse: float, floor: float = 1.0) -> mp.mpf:
+    """Least of ``rho (b-1) + log_inverse/b`` over ``b >= 1``, in closed form."""
+    rho, log_inverse = mp.mpf(rho), mp.mpf(log_inverse)
+    b = max(mp.mpf(floor), mp.sqrt(log_inverse / rho))
+    return rho * (b - 1) + log_inverse / b
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 0.1, 0.9, 1.0])
+@pytest.mark.parametrize("eta", [-0.7, 0.0, 2.5])
+@pytest.mark.parametrize("rho", [1e-4, 0.3, 7.0])
+def test_theorem_2_to_the_last_digits(rho, eta, gamma):
+    law = TruncatedNegativeBinomial.from_gamma(eta, gamma)
+    depth = -mp.mpf(law.log_gamma)
+    mean = exact.tnb_log_mean(mp.mpf(eta), -depth)
+    constant = (1 + mp.mpf(eta)) * least_sum(rho, depth)
+
+    def line(b: mp.mpf) -> mp.mpf:
+        return mp.log(1 + mp.expm1(depth) * mp.exp((b - 1) * b * mp.mpf(rho))) / b
+
+    sharp = (1 + mp.mpf(eta)) * min(exact.least(line, 1.0 + 1.0 / math.sqrt(rho), 20.0, 120), depth)
+    assert law.log_gamma == pytest.approx(LOG(gamma), rel=1e-14)
+    for order in (1.0625, 2.0, 9.0, 300.0):
+        rest = mp.mpf(rho) * order + mean / (mp.mpf(order) - 1)
+        assert at(theorem_2(ZCDP(rho), law), order) == pytest.approx(float(rest + constant), rel=1e-12)
+        assert at(theorem_2(ZCDP(rho), law, sharper=True), order) == pytest.approx(float(rest + sharp), rel=1e-12)
+
+
+def test_theorem_2_at_given_orders():
+    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.01)
+    base = RDPCurve({2: 0.5, 8: 1.0, 64: 6.0})
+    curve = theorem_2(base, law)
+    assert np.array_equal(curve.orders, base.orders)
+    # b = 8 is the best of the three: 2 (7/8 * 1 + log(100)/8), and log(E[K]) = log(100)
+    assert at(curve, 8.0) == pytest.approx(1.0 + 2.0 * (0.875 + LOG(100.0) / 8.0) + LOG(100.0) / 7.0, rel=1e-14)
+    # with b = 2 only: 2 (1/2 * 0.5 + log(100)/2)
+    two = theorem_2(base, law, orders=np.array([2.0]))
+    assert np.array_equal(two.orders, [2.0])
+    assert at(two, 8.0) == pytest.approx(1.0 + 2.0 * (0.25 + LOG(100.0) / 2.0) + LOG(100.0) / 7.0, rel=1e-14)
+    # where every given order costs more, b = 1 (log(1/gamma)) or b = inf (the pure guarantee) is taken
+    costly = theorem_2(RDPCurve({2: 50.0}), law)
+    assert at(costly, 2.0) == pytest.approx(50.0 + 2.0 * LOG(100.0) + LOG(100.0), rel=1e-14)
+    for sharper in (False, True):
+        pure = theorem_2(PureDP(0.25), law, sharper=sharper)
+        assert pure.pure_epsilon == pytest.approx(0.75, rel=1e-14)
+        assert at(pure, math.inf) == pytest.approx(0.75, rel=1e-14)
+    names = [theorem_2(base, law, sharper=s) for s in (False, True)]
+    assert [curve.method for curve in names] == ["theorem-2", "theorem-2-sharper"]
+    assert ["proof" in curve.citation for curve in names] == [False, True]
+
+
+def test_corollary_4_at_its_ends():
+    # rho = log(1/gamma) is covered: both forms give (2+eta) rho
+    law = TruncatedNegativeBinomial(3.0, -0.5)
+    on_edge = corollary_4(ZCDP(0.5), law)
+    mean = float(exact.tnb_log_mean(mp.mpf(3), mp.mpf(-0.5)))
+    assert on_edge.conditions == ()
+    assert at(on_edge, 40.0) == pytest.approx(0.5 * 39.0 + mean / 39.0 + 5.0 * 0.5, rel=1e-14)
+    # beyond it the free order is 1: rho + (1+eta) log(1/gamma)
+    beyond = corollary_4(ZCDP(0.625), law)
+    assert at(beyond, 40.0) == pytest.approx(0.625 * 39.0 + mean / 39.0 + 0.625 + 4.0 * 0.5, rel=1e-14)
+    assert len(beyond.conditions) == 1
+    # no loss costs nothing, an infinite loss everything, order inf is not bounded
+    assert np.array_equal(corollary_4(ZCDP(0.0), law).rdp(np.array([1.5, 9.0, math.inf])), [0.0, 0.0, 0.0])
+    assert at(corollary_4(ZCDP(math.inf), law), 2.0) == math.inf
+    assert at(on_edge, math.inf) == math.inf
+    # one run exactly: gamma = 1
+    one = TruncatedNegativeBinomial(3.0, 0.0)
+    assert at(corollary_4(ZCDP(0.5), one), 4.0) == pytest.approx(2.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("mu", [0.25, 0.95, 1.0, 1.25, 40.0])
+@pytest.mark.parametrize("base", [Gaussian(1.25), PureDP(0.75), Laplace(2.0)])
+def test_theorem_6_to_the_last_digits(base, mu):
+    curve = theorem_6(base, Poisson(mu))
+    for order in (1.0625, 1.5, 4.0, 60.0):
+        delta = mp.exp(exact.log_profile(base, mp.log(1 + 1 / (mp.mpf(order) - 1))))
+        extra = mu * delta + mp.log(mp.mpf(mu)) / (mp.mpf(order) - 1)
+        if mu < 1.0:  # the statement as it is may be negative
+            extra = max(mp.mpf(0), extra)
+        assert at(curve, order) == pytest.approx(float(exact.rdp(base, order) + extra), rel=1e-12)
+    at_zero = float(mu * mp.exp(exact.log_profile(base, mp.mpf(0))))
+    assert curve.pure_epsilon == pytest.approx(base.pure_epsilon + at_zero, rel=1e-14)
+    assert len(curve.conditions) == (mu < 1.0)
+    given = theorem_6(RDPCurve({2: 0.5, 8: 1.0}), Poisson(mu))
+    assert np.array_equal(given.orders, [2.0, 8.0])
+    assert np.array_equal(theorem_6(base, Poisson(mu), orders=np.array([3.0])).orders, [3.0])
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("mu", [0.5, 6.0])
+def test_lemma_7_for_poisson_in_closed_form(mu, epsilon):
+    # F(u)^a F(v)^(1-a) = mu e^(mu ((a-1) v - a u)); along the region of eps-DP it is greatest at u = 1/(1+e^eps),
+    # v = e^eps u if e^eps > a/(a-1), else at u = 0. K = 0 adds e^-mu.
+    for order in (2.0, 5.0, 30.0):
+        h, e = mp.mpf(order) - 1, mp.exp(mp.mpf(epsilon))
+        log_m = mp.log(mp.mpf(mu)) + max(mp.mpf(0), mp.mpf(mu) * (h * e - order) / (1 + e))
+        true = mp.log(mp.exp(-mp.mpf(mu)) + mp.exp(h * exact.rdp(PureDP(epsilon), order) + log_m)) / h
+        found = at(lemma_7(PureDP(epsilon), Poisson(mu)), order)
+        assert float(true) <= found <= float(true) * (1.0 + 2e-3)
+
+
+def test_lemma_7_of_one_run_allows_for_rounding():
+    # K = 1: M = 1 and the bound is the run's own; the logarithms' few ulp are added, divided by a-1
+    for order in (1.0 + 2.0**-30, 1.5, 64.0):
+        h, one_run = order - 1.0, float(PureDP(1.0).rdp(order))
+        added = at(lemma_7(PureDP(1.0), Fixed(1)), order) - one_run
+        ulp = 2.0**-52 * (1.0 + h * one_run) / h
+        assert ulp - math.ulp(one_run) <= added <= 10.0 * ulp + math.ulp(one_run)
+    # and to the logarithm of M as well: 30 runs at order 64
+    base, law, order = ZCDP(0.01), Fixed(30), 64.0
+    log_m = float(log_supremum(rank_curve(base, law), np.array([order]))[0])
+    exactly = mp.mpf("0.64") + mp.mpf(log_m) / 63
+    assert float(exactly) < at(lemma_7(base, law), order) < float(exactly) * (1.0 + 1e-14)
+
+
+def test_lemma_7_shapes_orders_and_samples():
+    base, law = RDPCurve({2: 0.5, 8: 1.0}), Fixed(3)
+    assert np.array_equal(lemma_7(base, law).orders, [2.0, 8.0])
+    curve = lemma_7(base, law, orders=np.array([4.0]))
+    assert np.array_equal(curve.orders, [4.0])
+    table = curve.rdp(np.array([[2.0, math.inf], [4.0, 9.0]]))
+    assert table.shape == (2, 2)
+    assert np.array_equal(np.isfinite(table), [[True, False], [True, False]])
+    assert table[1, 0] == at(curve, 4.0)
+    assert at(curve, math.inf) == math.inf
+    # samples at hand are used: those of a stronger guarantee have a smaller M
+    stronger = lemma_7(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))
+    assert at(stronger, 4.0) < at(lemma_7(ZCDP(0.5), law), 4.0)
+    with pytest.raises(InvalidInput, match="dist: threshold"):
+        composition(base, Threshold(0.5))
+
+
+def test_composition_is_a_multiple():
+    curve = composition(RDPCurve({2: 0.5, 8: 1.0}), Binomial(7, 0.5))
+    assert np.array_equal(curve.orders, [2.0, 8.0])
+    assert np.array_equal(curve.rdp(np.array([2.0, 8.0, 9.0])), [3.5, 7.0, math.inf])
+    assert composition(PureDP(0.25), AtMost(Poisson(3.0), 12)).pure_epsilon == 3.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 4.0])
+def test_proposition_17_to_the_last_digits(epsilon):
+    orders = [1.125, 2.0, 50.0]
+    e = mp.mpf(epsilon)
+    true = [5 * (e - mp.log(1 + mp.exp(-e)) / (mp.mpf(a) - 1)) for a in orders]
+    assert proposition_17(epsilon, 5, orders) == pytest.approx([float(x) for x in true], rel=1e-14)
+
+
+@pytest.mark.parametrize("accept", [1e-9, 0.125, 0.96])
+@pytest.mark.parametrize("rho", [1e-3, 0.1, 5.0])
+def test_proposition_15_to_the_last_digits(rho, accept):
+    # over c >= a: rho c + L/(c-1), least at c = 1 + sqrt(L/rho); over b >= 1: rho (b-1) + L/b
+    log_inverse = -mp.log(mp.mpf(accept))
+    curve = proposition_15(ZCDP(rho), Threshold(accept))
+    for order in (1.0625, 3.0, 12.0, 900.0):
+        c = max(mp.mpf(order), 1 + mp.sqrt(log_inverse / rho))
+        true = rho * c + log_inverse / (c - 1) + least_sum(rho, log_inverse)
+        assert at(curve, order) == pytest.approx(float(true), rel=1e-11)
+
+
+def test_proposition_15_at_given_orders_and_with_a_pure_guarantee():
+    law, depth = Threshold(0.125), LOG(8.0)
+    base = RDPCurve({2: 0.5, 4: 0.75, 32: 9.0})
+    curve = proposition_15(base, law)
+    assert np.array_equal(curve.orders, [2.0, 4.0, 32.0])
+    # order 2 takes c = 4 (0.75 + L/3 against 0.5 + L), and b = 4 (3/4 0.75 + L/4 = 1.08 against 1.29 and L = 2.08)
+    second = 0.75 * 0.75 + depth / 4.0
+    assert at(curve, 2.0) == at(curve, 4.0) == pytest.approx(0.75 + depth / 3.0 + second, rel=1e-14)
+    assert at(curve, 32.0) == pytest.approx(9.0 + depth / 31.0 + second, rel=1e-14)
+    only_2 = proposition_15(base, law, orders=np.array([2.0]))
+    assert np.array_equal(only_2.orders, [2.0])
+    assert at(only_2, 2.0) == pytest.approx(0.5 + depth + 0.25 + depth / 2.0, rel=1e-14)
+    # b = 1 leaves L: no order pays
+    assert at(proposition_15(RDPCurve({2: 30.0}), law), 2.0) == pytest.approx(30.0 + depth + depth, rel=1e-14)
+    # eps-DP is 2 eps-DP in the end, at every order
+    pure = proposition_15(PureDP(0.25), law)
+    assert np.array_equal(pure.rdp(np.array([1.0625, 1e6, math.inf])), [0.5, 0.5, 0.5])
+    with pytest.raises(InvalidInput, match="dist: poisson"):
+        proposition_15(base, Poisson(3.0))
+
+
+def test_corollary_16_between_orders_two_and_three():
+    # a = 2.5: b = 1.5 and the test's part is 1/3 rdp(1.5); L = log 5, rho = 0.3
+    base, law, depth = ZCDP(0.3), Threshold(0.2), LOG(5.0)
+    assert at(corollary_16(base, law, 1), 2.5) == pytest.approx(0.75 + depth * 2.5 / 1.5, rel=1e-14)
+    assert at(corollary_16(base, law, 2), 2.5) == pytest.approx(0.75 + 0.15 + 2.0 * depth / 1.5, rel=1e-14)
+    assert at(corollary_16(base, law, 3), 2.5) == pytest.approx(1.2 + 0.15 + 1.5 * depth / 1.5, rel=1e-14)
+    # below order 2 lines 2, 3 and 5 take order 2, where b = 1 and the test's part is nothing
+    assert at(corollary_16(base, law, 2), 1.25) == pytest.approx(0.6 + 2.0 * depth, rel=1e-14)
+    assert at(corollary_16(base, law, 3), 1.25) == pytest.approx(0.9 + 1.5 * depth, rel=1e-14)
+    pure = PureDP(0.5)
+    assert at(corollary_16(pure, law, 5), 1.25) == pytest.approx(0.5 + depth, rel=1e-14)
+    # lines 1 and 4 hold at every order as they stand
+    rdp = float(exact.rdp(pure, 1.25))
+    assert at(corollary_16(pure, law, 1), 1.25) == pytest.approx(rdp + 5.0 * depth, rel=1e-14)
+    assert at(corollary_16(pure, law, 4), 1.25) == pytest.approx(rdp + 0.5 + 4.0 * depth, rel=1e-14)
+    assert np.array_equal(corollary_16(RDPCurve({2: 0.5}), law, 1).orders, [2.0])
+    for line in (0, 6):
+        with pytest.raises(InvalidInput, match="lines 1 to 5"):
+            corollary_16(base, law, line)
+
+
+@pytest.mark.parametrize(("gamma", "m"), [(0.5, 1), (0.5, 3), (0.25, 2), (0.01, 3), (1e-7, 2), (0.5, 40)])
+def test_lemma_22_for_a_geometric_law(gamma, m):
+    # P[K > m] = (1-gamma)^m, E[K; K > m] = (1-gamma)^m (m + 1/gamma), E[K] = 1/gamma
+    law = AtMost(TruncatedNegativeBinomial.from_gamma(1.0, gamma), m)
+    g = mp.mpf(gamma)
+    tail = (1 - g) ** m
+    shift = mp.log(1 + tail * (m + 1 / g) / (1 / g - tail * (m + 1 / g)))
+    inner = Curve(lambda a: 0.5 * a, "m", "c", np.array([3.0, 5.0]), ("x",), -20.0, 2.0)
+    curve = lemma_22(law, inner)
+    assert at(curve, 3.0) == pytest.approx(float(1.5 - mp.log(1 - tail) / 2 + shift), rel=1e-9)
+    assert curve.pure_epsilon == pytest.approx(float(2 + shift), rel=1e-9)
+    assert (curve.conditions, curve.log_added_delta) == (("x",), -20.0)
+    assert np.array_equal(curve.orders, [3.0, 5.0])
+
+
+# ------------------------------------------------------------------------------------------------ what bounds carry
+
+
+def steps(*values: float, orders: tuple[float, ...] = (2.0, 4.0, 8.0), **fields) -> Curve:
+    """A curve with the given values at its orders, 100 elsewhere."""
+
+    def rdp(a):
+        return np.array([dict(zip(orders, values, strict=True)).get(float(x), 100.0) for x in a])
+
+    return Curve(rdp, fields.pop("method", "m"), fields.pop("citation", "c"), np.array(orders), **fields)
+
+
+def test_remark_5_changes_the_values_only():
+    curve = steps(3.0, 1.0, 2.0, conditions=("x", "y"), log_added_delta=-7.0, pure_epsilon=5.0)
+    flat = monotone(curve)
+    assert flat.rdp(np.array([1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0])).tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 100.0]
+    assert (flat.method, flat.citation) == ("m", "c, Remark 5")
+    assert (flat.conditions, flat.log_added_delta, flat.pure_epsilon) == (("x", "y"), -7.0, 5.0)
+    assert flat.orders is curve.orders
+    # orders in any order, and twice
+    shuffled = Curve(curve.rdp, "m", "c", np.array([8.0, 2.0, 4.0, 2.0]))
+    assert monotone(shuffled).rdp(np.array([2.0, 5.0])).tolist() == [1.0, 2.0]
+    # over all orders: 0.1 a + 0.9/(a-1) is 0.7 at its least, order 4, and itself beyond
+    free = Curve(lambda a: 0.1 * a + 0.9 / (a - 1.0), "m", "c", None, ("x",), -7.0, 5.0)
+    flat = monotone(free)
+    assert flat.rdp(np.array([1.5, 2.0, 3.5, 7.0])) == pytest.approx([0.7, 0.7, 0.7, 0.85], rel=1e-14)
+    assert (flat.conditions, flat.log_added_delta, flat.pure_epsilon) == (("x",), -7.0, 5.0)
+    assert flat.orders is None
+    # nothing known stays nothing
+    none = monotone(Curve(lambda a: np.full(a.shape, math.inf), "m", "c"))
+    assert none.rdp(np.array([1.5, 2.0])).tolist() == [math.inf, math.inf]
+
+
+def test_smallest_of_several_curves():
+    one = steps(3.0, 1.0, 2.0, method="first", conditions=("x", "y"), log_added_delta=-9.0, pure_epsilon=5.0)
+    two = steps(2.0, 4.0, orders=(2.0, 6.0), conditions=("y", "z"), log_added_delta=-8.0, pure_epsilon=6.0)
+    both = smallest([one, two], "name", "source")
+    assert both.rdp(np.array([2.0, 4.0, 6.0, 8.0])).tolist() == [2.0, 1.0, 4.0, 2.0]
+    assert (both.method, both.citation) == ("name", "source")
+    assert np.array_equal(both.orders, [2.0, 4.0, 6.0, 8.0])
+    assert (both.conditions, both.log_added_delta, both.pure_epsilon) == (("x", "y", "z"), -8.0, 5.0)
+    # one that holds everywhere frees the search over orders
+    anywhere = Curve(lambda a: 0.5 * a, "m", "c")
+    assert smallest([one, anywhere], "name", "source").orders is None
+    assert smallest([anywhere, anywhere], "name", "source").orders is None
+
+
+def test_lemma_20_carries_its_bound():
+    law = tnb(0.0, 10)
+    asked = []
+
+    def inner(base, thinned):
+        asked.append((base, thinned))
+        return Curve(lambda a: 0.5 * a, "m", "Papernot and Steinke 2022, X", np.array([3.0]), ("x",), -math.inf, 2.0)
+
+    # nothing set aside: the bound itself
+    plain = lemma_20(ZCDP(0.1), law, inner)
+    assert (plain.method, plain.citation, plain.log_added_delta) == ("m", "Papernot and Steinke 2022, X", -math.inf)
+    assert asked == [(ZCDP(0.1), law)]
+    # half of the runs fail: f(1/2) is what is left, K' is thinned by one half
+    curve = lemma_20(ApproxDP(0.5, 0.5), law, inner)
+    base, thinned = asked[1]
+    assert (base, thinned) == (PureDP(0.5), law.thin(-LOG(2.0)))
+    gamma = mp.mpf(law.gamma)
+    added = 1 - mp.log(gamma + (1 - gamma) / 2) / mp.log(gamma)
+    assert curve.log_added_delta == pytest.approx(float(mp.log(added)), rel=1e-12)
+    assert (curve.method, curve.citation) == ("lemma-20", "Papernot and Steinke 2022, Lemma 20 on X")
+    assert curve.conditions[0] == "x"
+    assert f"probability {float(added):.6g} " in curve.conditions[1]
+    assert (at(curve, 4.0), curve.pure_epsilon) == (2.0, 2.0)
+    assert np.array_equal(curve.orders, [3.0])
+    with pytest.raises(InvalidInput, match="approx_dp: 1"):
+        lemma_20(ApproxDP(0.5, 1.0), law, inner)
+
+
+def test_curves_pass_on_what_they_are_given():
+    three = np.array([3.0])
+    for base, law in (
+        (ZCDP(0.1), Poisson(3.0)),
+        (ZCDP(0.1), Threshold(0.5)),
+        (ApproxDP(0.1, 1e-9), Poisson(3.0)),
+        (Gaussian(1.0), AtMost(Poisson(3.0), 9)),
+        (Gaussian(1.0), AtMost(Binomial(9, 0.5), 4)),
+        (Gaussian(1.0), Binomial(9, 0.5)),
+    ):
+        assert np.array_equal(curves(base, law, orders=three)[0].orders, three)
+    plain, sharper, _ = curves(ZCDP(0.1), tnb(0.0, 10), orders=three)
+    assert np.array_equal(plain.orders, three)
+    assert np.array_equal(sharper.orders, three)
+    # samples at hand reach Lemma 7
+    law = Binomial(9, 0.5)
+    stronger = curves(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))[0]
+    assert at(stronger, 4.0) < at(curves(ZCDP(0.5), law)[0], 4.0)
+    # bounds on bounds take the least of what is known and name it
+    found = curves(ApproxDP(0.1, 1e-9), tnb(0.0, 10))[0]
+    assert found.citation == "Papernot and Steinke 2022, Lemma 20 on Theorem 2 / Corollary 3"
+    assert found.pure_epsilon == pytest.approx(0.2, rel=1e-14)
+    assert found.log_added_delta == pytest.approx(LOG(1e-8), rel=1e-6)
+    found = curves(ZCDP(0.1), AtMost(tnb(0.0, 10), 99))[0]
+    assert found.citation == "Papernot and Steinke 2022, Lemma 22 on Theorem 2 / Corollary 4"
+    law = AtMost(tnb(0.0, 10), 99)
+    inner = [curve.rdp(three)[0] for curve in curves(ZCDP(0.1), law.law)]
+    assert min(inner) < at(found, 3.0) < 1.1 * min(inner)
+    assert found.method == "lemma-22"
+    with pytest.raises(InvalidInput, match="dist: unknown"):
+        curves(ZCDP(0.1), Unknown())
+
+
+class Unknown(RunCount):
+    """A law of K that is nobody's best-of-K."""
+
+    name = "unknown"
+    log_mean = sd = 0.0
+
+    def parameters(self):
+        return {}
+
+    def cumulant(self, s):
+        return s
+
+    def log_pmf(self, k):
+        return np.where(k == 1, 0.0, -math.inf)
+
+    def log_sf(self, k):
+        return -math.inf if k else 0.0
+
+    def sample(self, rng):
+        return 1
