@@ -465,7 +465,8 @@ def log_mills_difference(y: Array, s: float) -> Array:
     For small ``s`` the difference is the integral of ``-m' = 1 - x m(x)``, which has no cancellation for ``x > 0``.
     """
     if s > 1e-3:
-        return logsubexp(log_mills(y), log_mills(y + s))
+        near, far = log_mills(np.stack([y, y + s]))
+        return logsubexp(near, far)
     total = np.zeros_like(y)
     for node, weight in zip(_LEGENDRE_X, _LEGENDRE_W, strict=True):
         x = y + s * (0.5 + 0.5 * node)

@@ -68,10 +68,10 @@ def logaddexp(a: Array | float, b: Array | float) -> Array:
 
 def logsubexp(a: Array | float, b: Array | float) -> Array:
     """``log(exp(a) - exp(b))`` for ``a >= b``; -inf where they are equal (or where rounding put ``b`` above)."""
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     with np.errstate(invalid="ignore"):
-        gap = np.where(np.isneginf(a), -np.inf, np.minimum(b - a, 0.0))
-        return np.asarray(np.where(np.isneginf(a), -np.inf, a + log1mexp(gap)), dtype=float)
+        out = a + log1mexp(np.minimum(b - a, 0.0))
+    return np.asarray(np.where(np.isneginf(a), -np.inf, out), dtype=float)
 
 
 def logsumexp(x: Array, axis: int = -1) -> Array:
@@ -114,6 +114,11 @@ def _mills_denominator(x: Array) -> Array:
     return x + fraction
 
 
+def _erfc(x: Array) -> Array:
+    # math.erfc is correctly rounded to an ulp or so and, called through map, faster than loading SciPy.
+    return np.fromiter(map(math.erfc, x.tolist()), dtype=float, count=x.size)
+
+
 def log_ndtr(x: Array | float) -> Array:
     """Logarithm of the standard normal distribution function, to a few ulp for every argument.
 
@@ -124,8 +129,7 @@ def log_ndtr(x: Array | float) -> Array:
     """
     x = np.asarray(x, dtype=float)
     flat = x.ravel()
-    # math.erfc is correctly rounded to an ulp or so and, called through map, faster than loading SciPy.
-    upper = np.fromiter(map(math.erfc, (np.abs(flat) * _SQRT_HALF).tolist()), dtype=float, count=flat.size) * 0.5
+    upper = 0.5 * _erfc(np.abs(flat) * _SQRT_HALF)
     with np.errstate(divide="ignore"):
         out = np.where(flat > 0.0, np.log1p(-upper), np.log(np.maximum(upper, 5e-324)))
     far = flat < -10.0
@@ -142,7 +146,7 @@ def log_mills(x: Array | float) -> Array:
     out = np.empty(x.shape)
     far = x > 10.0
     near = x[~far]
-    out[~far] = log_ndtr(-near) + 0.5 * near * near + _HALF_LOG_2PI
+    out[~far] = np.log(0.5 * _erfc(near * _SQRT_HALF)) + 0.5 * near * near + _HALF_LOG_2PI
     if far.any():
         out[far] = -np.log(_mills_denominator(x[far]))
     return out
