@@ -370,6 +370,13 @@ def test_pure_search_by_brute_force():
         assert true * (1.0 - 1e-9) <= refined_pure(epsilon, law) <= true * (1.0 + 1e-5)
 
 
+def test_pure_answer_does_not_depend_on_the_chance_of_no_run():
+    """F of a law given K >= 1 is a multiple of F."""
+    for law in (FinitePmf((0.9, 0.0, 0.1)), AtMost(Poisson(0.3), 3), MIXED, Poisson(2.0), Binomial(9, 0.3)):
+        for epsilon in (0.1, 1.0, 30.0):
+            assert refined_pure(epsilon, AtLeastOne(law)) == pytest.approx(refined_pure(epsilon, law), rel=2e-5)
+
+
 def test_pure_answer_is_attained_by_randomized_response():
     """A split outcome gives the log ratio in the limit, so nothing smaller holds."""
     law, epsilon = from_gamma(0.0, 0.05), 1.0
@@ -382,7 +389,7 @@ def test_pure_answer_is_attained_by_randomized_response():
     top_q, top_p, sliver = 1 - p, p, mp.mpf("1e-12")
     block_q = f(1 - top_q) - f(1 - top_q - sliver)
     block_p = f(1 - top_p) - f(1 - top_p - sliver * mp.exp(-1))
-    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=1e-9)
+    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=2e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------------

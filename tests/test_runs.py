@@ -648,6 +648,195 @@ def test_nearest_name_is_offered():
         parse_law("tnb:etta=1")
 
 
+# -- what the bounds and the conditions ask of a law -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_cumulants_against_enumeration(law):
+    pmf = exact_pmf(law)
+    for s in (0.0, 1e-12, 1e-3, 0.05):
+        growth = mp.fsum(p * mp.expm1(mp.mpf(s) * k) for k, p in enumerate(pmf))
+        close(law.cumulant(s), mp.log1p(growth), 2e-12, floor=1e-3)
+    if law.max_runs is not None:
+        for s in (3.0, 800.0):
+            close(law.cumulant(s), mp.log(mp.fsum(p * mp.exp(mp.mpf(s) * k) for k, p in enumerate(pmf))), 2e-12)
+
+
+def test_cumulants_end_at_the_radius_of_convergence():
+    # f(x) is finite for x < 1/(1-gamma) only
+    for eta in (-0.5, 0.0, 1.0, 3.0):
+        law = TNB.from_gamma(eta, 0.5)
+        assert law.cumulant(math.log(2.0) * (1 + 1e-12)) == law.cumulant(5.0) == math.inf
+        s, gamma = mp.mpf("0.69"), mp.mpf("0.5")
+        left = 1 - (1 - gamma) * mp.exp(s)
+        if eta == 0:
+            f = mp.log(left) / mp.log(gamma)
+        else:
+            f = (left**-eta - 1) / (gamma**-eta - 1)
+        close(law.cumulant(0.69), mp.log(f), 1e-12)
+    assert Threshold(0.5).cumulant(math.log(2.0) * (1 + 1e-12)) == math.inf
+    close(Threshold(0.5).cumulant(0.69), mp.log(mp.exp(s) / 2 / (1 - mp.exp(s) / 2)), 1e-12)
+    assert (Threshold(0.5).cumulant(0.0), Threshold(1.0).cumulant(3.0)) == (0.0, 3.0)
+    assert (TNB(0.5, 0.0).cumulant(3.0), TNB(0.5, -1.0).cumulant(0.0)) == (3.0, 0.0)
+    close(Poisson(2.0).cumulant(699.0), 2 * mp.expm1(699), 1e-12)
+    assert Poisson(2.0).cumulant(710.0) == math.inf
+    for s in (699.0, 701.0):
+        close(Binomial(3, 0.25).cumulant(s), 3 * (mp.log(0.25) + mp.mpf(s)), 1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_moments_given_a_run(law):
+    pmf = exact_pmf(law)
+    run = mp.fsum(pmf[1:])
+    close(law.log_prob_run, mp.log(run), 1e-12, floor=1e-3)
+    close(law.log_mean_given_run, mp.log(mp.fsum(k * p for k, p in enumerate(pmf)) / run), 2e-12, floor=1e-3)
+    close(law.second_factorial, mp.fsum(k * (k - 1) * p for k, p in enumerate(pmf)), 2e-12, floor=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_gain_at_the_edge_against_enumeration(law):
+    pmf = exact_pmf(law)
+
+    def density(q):
+        return mp.fsum(k * p * q ** (k - 1) for k, p in enumerate(pmf) if k)
+
+    for epsilon in (1e-9, 0.3, 2.0, 60.0):
+        u = 1 / (1 + mp.exp(mp.mpf(epsilon)))
+        want = mp.log(density(1 - u) / density(u))
+        close(law.gain_at_edge(epsilon), want, 2e-12, floor=1e-3)
+    assert law.affine_power == law.supremum_at_edge
+    # the excess: the mean of K - 1 under the weights k p_k (1-u)^(k-1)
+    for u, q in RANKS[3:8]:
+        rank, u, q = rank_of(u, q)
+        excess = mp.fsum(k * (k - 1) * p * q ** (k - 1) for k, p in enumerate(pmf) if k) / density(q)
+        got = float(law.log_mean_excess(rank)[0])
+        if got == math.inf:  # no bound: none is needed
+            assert law.supremum_at_edge
+        else:
+            close(got, mp.log(excess), 2e-12, floor=1.0)
+
+
+def test_a_run_nearly_sure_or_nearly_never():
+    """Moments given a run, where P[K = 0] is near 0 and near 1."""
+    for law in (Poisson(1e-9), Poisson(1.1), Poisson(1.3), Poisson(30.0), Binomial(5, 1e-9), Binomial(5, 0.2),
+                Binomial(5, 0.25), Binomial(5, 0.999), FinitePmf(((0, 1 - 1e-7), (1, 5e-8), (3, 5e-8)))):  # fmt: skip
+        pmf = exact_pmf(law)
+        run = mp.fsum(pmf[1:])
+        mean = mp.fsum(k * p for k, p in enumerate(pmf)) / run
+        square = mp.fsum(k * k * p for k, p in enumerate(pmf)) / run
+        some = AtLeastOne(law)
+        close(some.mean, mean, 1e-12)
+        close(some.sd, mp.sqrt(square - mean * mean), 1e-8)
+        close(some.second_factorial, square - mean, 1e-11)
+        assert (some.log_sf(0), some.log_mean_given_run) == (0.0, some.log_mean)
+        close(some.log_sf(1), mp.log(mp.fsum(pmf[2:]) / run), 1e-11, floor=1.0)
+
+
+def test_threshold_is_geometric():
+    for accept in (1e-9, 0.1, 0.5, 0.75, 1.0):
+        law, p = Threshold(accept), mp.mpf(accept)
+        close(law.mean, 1 / p, 1e-15)
+        close(law.log_mean, -mp.log(p), 1e-15)
+        close(law.sd, mp.sqrt(1 - p) / p, 1e-15)
+        assert law.max_runs == (1 if accept == 1.0 else None)
+        assert law.prob_zero == 0.0
+        got = law.log_pmf(np.arange(6.0))
+        assert got[0] == -math.inf
+        for k in range(1, 6):
+            mass, above = (1 - p) ** (k - 1) * p, (1 - p) ** k
+            close(got[k], mp.log(mass) if mass else mp.mpf("-inf"), 1e-12, floor=1.0)
+            close(law.log_sf(k), mp.log(above) if above else mp.mpf("-inf"), 1e-12, floor=1e-300)
+        assert law.log_sf(0) == 0.0
+    assert Threshold.with_mean(1.0) == Threshold(1.0)
+    assert Threshold.with_mean(4.0) == Threshold(0.25)
+    with pytest.raises(InvalidInput):
+        Threshold.with_mean(0.999)
+
+
+def test_moments_of_huge_laws():
+    """Means beyond the largest double are inf, their logarithms not."""
+    for log_gamma, eta in ((-709.0, 0.0), (-709.9, 1.0), (-900.0, 0.5), (-300.0, 3.0)):
+        law, exact = TNB(eta, log_gamma), ExactTNB(eta, log_gamma)
+        largest = mp.mpf(2) ** 1024
+        close(law.log_mean, mp.log(exact.mean()), 1e-13)
+        for got, want in ((law.mean, exact.mean()), (law.sd, exact.sd())):
+            if want < largest * mp.mpf("0.99"):
+                close(got, want, 1e-11)
+            elif want > largest * mp.mpf("1.01"):
+                assert got == math.inf
+        second = exact.mean() * (eta + 1) * exact.rest / exact.gamma
+        if second < largest / 2:
+            close(law.second_factorial, second, 1e-11)
+        else:
+            assert law.second_factorial == math.inf
+
+
+def test_distribution_function_where_it_is_no_longer_summed():
+    law, exact = TNB.from_gamma(1.0, 1e-3), mp.mpf("0.999")
+    for k in (4094, 4095, 4096, 4097, 20_000):
+        close(law.log_cdf(k), mp.log1p(-(exact**k)), 1e-11)
+        close(law.log_sf(k), k * mp.log(exact), 1e-11)
+    # quantiles on both sides of the end of the look-up table
+    q = mp.log(mp.mpf("0.999"))
+    for k in (4094, 4095, 4096, 4097, 8191, 8192, 8193, 12_287, 12_288):
+        p = float(-mp.expm1(q * (k - mp.mpf("0.5"))))
+        assert law.quantile(p) == k
+
+
+def test_quantile_wants_a_probability():
+    for p in (0.0, 1.0, -0.1, 1.5, math.nan, "0.5", None):
+        with pytest.raises(InvalidInput, match="^p: "):
+            Poisson(3.0).quantile(p)
+    assert Fixed(7).quantile(1e-300) == Fixed(7).quantile(1 - 2**-53) == 7
+
+
+def test_limits_of_whole_numbers():
+    assert Fixed(2**53).k == 2**53
+    assert Fixed(1).k == Binomial(1, 0.5).n == AtMost(Poisson(1.0), 1).m == 1
+    for bad in (2**53 + 2, 0, -1, 0.5, None, "7", np.True_, 10**400, [3]):
+        with pytest.raises(InvalidInput, match="^k: "):
+            Fixed(bad)
+    for bad in (math.nan, -1.0, 0.0, 10**400):
+        with pytest.raises(InvalidInput, match="^mu: "):
+            Poisson(bad)
+    assert AtMost(Poisson(10.0), 100_000).max_runs == 100_000
+
+
+def test_probabilities_may_miss_one_by_a_billionth():
+    law = FinitePmf(((1, 0.5), (2, 0.5 + 9e-10)))
+    assert math.fsum(p for _, p in law.probabilities) == pytest.approx(1.0, abs=2e-16)
+    assert law.probabilities[1][1] / law.probabilities[0][1] == pytest.approx(1 + 1.8e-9, rel=3e-16)
+    assert FinitePmf({3: 1.0 + 9e-10}).probabilities == ((3, 1.0),)
+    assert FinitePmf([[3, 0.25], (1, 0.75)]).probabilities == ((1, 0.75), (3, 0.25))
+    for bad in ({1: 0.5, 2: 0.5 + 3e-9}, {1: 0.5, 2: 0.5 - 3e-9}, {1: 1 + 5e-9, 2: 0.0}, {1: 1.2, 2: -0.2},
+                [[1, 0.5, 0.0], [2, 0.5]], [0.5, [1, 0.5]]):  # fmt: skip
+        with pytest.raises(InvalidInput, match="^pmf: "):
+            FinitePmf(bad)
+
+
+def test_a_long_table_is_echoed_by_its_size():
+    def flat(count):
+        return FinitePmf(dict.fromkeys(range(1, count + 1), 1 / count))
+
+    assert flat(33).parameters() == {"pmf": "33 values from 1 to 33"}
+    assert flat(32).parameters()["pmf"].count("=") == 32
+
+
+def test_options_of_make_law():
+    assert make_law("fixed", k=3, max_runs=3).max_runs == 3
+    assert make_law("tnb", eta=2, gamma=0.5).parameters() == {"eta": 2.0, "gamma": 0.5}
+    assert make_law("logarithmic", mean=5) == TNB.with_mean(5.0, eta=0.0, label="logarithmic")
+    assert make_law("geometric", mean=5) == TNB.with_mean(5.0, eta=1.0, label="geometric")
+    assert make_law("threshold", accept=0.2) == Threshold(0.2)
+    assert make_law("threshold", accept=0.2, at_least_one=False) == Threshold(0.2)
+    assert make_law("poisson", mu=2, at_least_one=np.True_) == AtLeastOne(Poisson(2.0))
+    assert parse_law("poisson:mu=1,at-least-one=false")["at_least_one"] is False
+    assert parse_law("poisson:mu=1,at_least_one=TRUE")["at_least_one"] is True
+    for law in (AtMost, AtLeastOne):
+        with pytest.raises(InvalidInput):
+            law(Threshold(0.5), 3) if law is AtMost else law(Threshold(0.5))
+
+
 def test_no_scipy():
     code = (
         "import sys, random\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp
-from hpcalc.runs.helpers import ONE
+from hpcalc.runs.helpers import ONE, sharper
 from hpcalc.runs.law import Echo, Law
 
 __all__ = ["AtLeastOne"]
@@ -69,7 +69,7 @@ class AtLeastOne(Law):
 
     def cumulant(self, s: float) -> float:
         whole = self.law.cumulant(s)
-        return whole + float(log1mexp(min(self.law.log_prob_zero - whole, 0.0))) - self._shift
+        return whole + float(log1mexp(self.law.log_prob_zero - whole)) - self._shift
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
@@ -85,15 +85,14 @@ class AtLeastOne(Law):
         """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
         log_f = self.law.log_block(rank, ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
         log_s = self.law.log_survival(rank) - self._shift
-        return np.minimum(log_f, 0.0), np.minimum(log_s, 0.0)
+        return log_f, log_s
 
     def log_pgf(self, rank: Rank) -> Array:
-        log_f, log_s = self._raw(rank)
-        return np.asarray(np.where(log_s < -0.7, log1mexp(log_s), log_f), dtype=float)
+        return sharper(*self._raw(rank))
 
     def log_survival(self, rank: Rank) -> Array:
         log_f, log_s = self._raw(rank)
-        return np.asarray(np.where(log_f < -0.7, log1mexp(log_f), log_s), dtype=float)
+        return sharper(log_s, log_f)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
@@ -109,6 +108,9 @@ class AtLeastOne(Law):
     @property
     def supremum_at_edge(self) -> bool:
         return self.law.supremum_at_edge
+
+    def log_mean_excess(self, rank: Rank) -> Array:
+        return self.law.log_mean_excess(rank)
 
     def gain_at_edge(self, epsilon: float) -> float:
         return self.law.gain_at_edge(epsilon)

@@ -17,6 +17,7 @@ __all__ = [
     "log_softplus",
     "positive",
     "safe_exp",
+    "sharper",
     "times",
     "whole_number",
 ]
@@ -75,6 +76,11 @@ def log_hazard(log_x: Array | float) -> Array:
     log_x = np.minimum(np.asarray(log_x, dtype=float), 0.0)
     with np.errstate(divide="ignore"):
         return np.where(log_x < -40.0, log_x, np.log(-log1mexp(np.maximum(log_x, -40.0))))
+
+
+def sharper(log_x: Array, log_rest: Array) -> Array:
+    """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
+    return np.asarray(np.where(log_rest < -0.7, log1mexp(log_rest), log_x), dtype=float)
 
 
 def times(count: float, log_x: Array | float) -> Array:

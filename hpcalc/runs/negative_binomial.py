@@ -14,7 +14,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
-from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_softplus, safe_exp
+from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_softplus, safe_exp, sharper
 from hpcalc.runs.law import Echo, Law
 from hpcalc.tails import log_beta, log_integral, log_mean_exp, log_sinhc_gap
 
@@ -237,14 +237,13 @@ class TruncatedNegativeBinomial(Law):
     def log_pgf(self, rank: Rank) -> Array:
         if self._length == 0.0:
             return np.asarray(rank.log_q, dtype=float)
-        log_f, log_s = self._raw(rank)
-        return np.asarray(np.where(log_s < -0.7, log1mexp(np.minimum(log_s, 0.0)), log_f), dtype=float)
+        return sharper(*self._raw(rank))
 
     def log_survival(self, rank: Rank) -> Array:
         if self._length == 0.0:
             return np.asarray(rank.log_u, dtype=float)
         log_f, log_s = self._raw(rank)
-        return np.asarray(np.where(log_f < -0.7, log1mexp(np.minimum(log_f, 0.0)), log_s), dtype=float)
+        return sharper(log_s, log_f)
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         log_width = np.asarray(log_width, dtype=float)

@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Array, Rank, log1mexp, logaddexp, logsumexp
+from hpcalc.logmath import Array, Rank, logaddexp, logsumexp
 from hpcalc.powersums import PowerSum
-from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, safe_exp, whole_number
+from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, safe_exp, sharper, whole_number
 from hpcalc.runs.law import Echo, Law
 
 __all__ = ["AtMost", "FinitePmf"]
@@ -127,15 +127,14 @@ class _Tabular(Law):
         with np.errstate(divide="ignore"):
             hazard = np.where(log_u < -36.0, log_u, np.log(-np.asarray(rank.log_q)))
         log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
-        return np.minimum(log_f, 0.0), np.minimum(self._sums[0].log_drop(np.zeros(()), hazard), 0.0)
+        return log_f, self._sums[0].log_drop(np.zeros(()), hazard)
 
     def log_survival(self, rank: Rank) -> Array:
         log_f, log_s = self._raw(rank)
-        return np.where(log_f < -0.7, log1mexp(log_f), log_s)
+        return sharper(log_s, log_f)
 
     def log_pgf(self, rank: Rank) -> Array:
-        log_f, log_s = self._raw(rank)
-        return np.where(log_s < -0.7, log1mexp(log_s), log_f)
+        return sharper(*self._raw(rank))
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         base = np.asarray(lo.log_q, dtype=float)
