@@ -389,7 +389,7 @@ def test_pure_answer_is_attained_by_randomized_response():
     top_q, top_p, sliver = 1 - p, p, mp.mpf("1e-12")
     block_q = f(1 - top_q) - f(1 - top_q - sliver)
     block_p = f(1 - top_p) - f(1 - top_p - sliver * mp.exp(-1))
-    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=2e-5)
+    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------------
