@@ -24,7 +24,7 @@ __all__ = ["BoundResult", "bound"]
 
 #: Orders at which the whole search's Rényi curve is listed unless others are asked for.
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
-_PREFERENCE = {"refined-pure": 0, "composition": 1, "refined-conditional": 2, "refined-profile": 3, "refined-rdp": 4}
+_PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-profile", "refined-rdp", "corollary-4")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,9 @@ class BoundResult:
         least = min(bound.epsilon for bound in finite)
         # of bounds equal but for rounding, name the one that needs the least machinery
         level = [bound for bound in finite if bound.epsilon <= least * (1.0 + 1e-9)]
-        return min(level, key=lambda bound: (_PREFERENCE.get(bound.method, 9), bound.epsilon))
+        for name in _PREFERENCE:
+            level = [bound for bound in level if bound.method == name] or level
+        return level[0]
 
     @property
     def epsilon(self) -> float:
