@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,18 +40,24 @@ def _log_gain(h: Array, loss: Array) -> Array:
     integrand: no cancellation, however small the sampling rate.
     """
     h, loss = np.broadcast_arrays(h, loss)
+    out = np.empty(h.shape)
     y = np.expm1(np.minimum(loss, 1.0))
-    near = (np.abs(y) * (1.0 + h) < 0.1) & (loss < 0.1)
-    # binomial series h (h+1)/2 y^2 (1 + (h-1)/3 y (1 + (h-2)/4 y (1 + ...)))
-    small = np.where(near, y, 0.0)
-    series = np.ones_like(small)
+    near = np.abs(y) * (1.0 + h) < 0.1
+    with np.errstate(divide="ignore"):
+        out[near] = _near_gain(h[near], y[near])
+    far_h, far = h[~near], loss[~near]
+    grown = far_h * far
+    middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-np.maximum(far, -700.0)))
+    out[~near] = far + np.where(grown > 30.0, grown - np.log(far_h), middle)
+    return out
+
+
+def _near_gain(h: Array, y: Array) -> Array:
+    """The same for small ``y = w - 1``: ``log((h+1)/2 y^2 (1 + (h-1)/3 y (1 + (h-2)/4 y (1 + ...))))``."""
+    series = np.ones_like(y)
     for k in range(14, 2, -1):
-        series = 1.0 + (h - k + 2.0) / k * small * series
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        first = np.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(small)) + np.log(series)
-        grown = h * loss
-        middle = loss + np.log(np.expm1(np.minimum(grown, 30.0)) / h + np.expm1(-np.maximum(loss, -700.0)))
-        return np.where(near, first, np.where(grown > 30.0, loss + grown - np.log(h), middle))
+        series = 1.0 + (h - k + 2.0) / k * y * series
+    return np.asarray(np.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y)) + np.log(series), dtype=float)
 
 
 def _node_spacing(sigma: float) -> float:
@@ -125,6 +131,12 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array) -> Array:
         out[chosen] = np.minimum(value, out[chosen])
         start = stop
     return out
+
+
+@lru_cache(maxsize=16)
+def _one_step(rate: float, sigma: float, orders: bytes) -> Array:
+    # several bounds search the same grid of orders
+    return sampled_gaussian_rdp(rate, sigma, np.frombuffer(orders))
 
 
 @dataclass(frozen=True)
@@ -219,7 +231,7 @@ class DPSGD(ConvolvedBase):
         if finite.any():
             inner = flat[finite]
             few = inner.size <= _FEW_ORDERS
-            one[finite] = sampled_gaussian_rdp(self.rate, self.sigma, inner) if few else self._interpolated(inner)
+            one[finite] = _one_step(self.rate, self.sigma, inner.tobytes()) if few else self._interpolated(inner)
         if not np.all(one >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return np.asarray(self.steps * one.reshape(order.shape), dtype=float)

@@ -548,10 +548,15 @@ def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float) ->
 
 def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> Array | None:
     known = [_upwards(source, step) for source in sources]
-    found = [_fitting(known, step, scale, _choose_alpha(known, scale, exponent)) for exponent in _EXPONENTS]
-    views = [view for view in found if view is not None]
-    if not views:
-        return None
+    views: list[_Tilted] = []
+    for exponent in _EXPONENTS:
+        alpha = _choose_alpha(known, scale, exponent)
+        view = _fitting(known, step, scale, alpha)
+        if view is None:
+            return None
+        views.append(view)
+        if view.alpha < alpha:  # and so would the next tilt be
+            break
     length = max(2, *(view.first + view.mass.size for view in views))
     out = np.zeros(length)
     for view in views:
