@@ -45,8 +45,9 @@ def priced_bound(bound: ProfileBound, epsilon: float, log_delta: float) -> tuple
     # The search mostly needs the shape of the price, so few nodes do; the last step is taken on the fine curve.
     coarse = rank_curve(bound.base, bound.law)
     best_value, best = epsilon, bound
-    hint: tuple[float, float] | None = None
-    for curve, rounds in ((coarse, 6), (bound.rank_curve, 2)):
+    hint: tuple[float, float] | None
+    for curve, rounds in ((coarse, 6), (bound.rank_curve, 3)):
+        hint = None  # both look everywhere once: there may be several places to end a queue
         for _ in range(rounds):
             price, hint = _best_price(bound.base, bound.law, curve, losses, best_value, hint)
             if price is None:
@@ -90,16 +91,16 @@ def _best_price(
     ends = np.flatnonzero(np.isfinite(curve.x))[2:-1]
     if ends.size < 8:
         return None, hint
-    best: tuple[float, Price | None] = (float(ProfileBound(base, law, curve).log_delta(epsilon)), None)
-    at, level = -1, 0.0
+    queue = _Queue(curve, losses, epsilon)
+    best, at, level = queue.delta(np.zeros(curve.x.size)), -1, 0.0
 
     def attempt(index: int, spare: float) -> None:
         nonlocal best, at, level
-        price = _queue(curve, losses, epsilon, int(ends[index]), spare)
-        if price is not None:
-            value = float(ProfileBound(base, law, curve, price).log_delta(epsilon))
-            if value < best[0]:
-                best, at, level = (value, price), index, spare
+        phi = queue.price(int(ends[index]), spare)
+        if phi is not None:
+            value = queue.delta(phi)
+            if value < best:
+                best, at, level = value, index, spare
 
     lo, hi, step = 0, ends.size, max(ends.size // 20, 1)
     spares = [0.0, 0.03, 0.1, 0.3, 1.0]
@@ -119,31 +120,76 @@ def _best_price(
         if at >= 0:
             for spare in (level / width, level * width):
                 attempt(at, spare)
-    return best[1], ((float(curve.x[ends[at]]), level) if at >= 0 else hint)
+    if at < 0:
+        return None, hint
+    phi = queue.price(int(ends[at]), level)
+    return (None if phi is None else Price(curve.rank.log_u, phi)), (float(curve.x[ends[at]]), level)
 
 
-def _queue(curve: RankCurve, losses: tuple[Array, Array], epsilon: float, end: int, spare: float) -> Price | None:
-    """Price of the queue that ends at node ``end``.
+class _Queue:
+    """Prices of queues at one epsilon, and roughly what delta each gives: any of them is valid, so rough will do.
 
-    The last outcome served there gains nothing more; its ``log s`` is ``spare`` below what would still gain at a price
-    of 0. Ranks beyond cost just enough that the outcomes after it stay away: ``phi = F - s F(V)``.
+    Parameters
+    ----------
+    curve : RankCurve
+        Its nodes are the knots.
+    losses : tuple of ndarray
+        As from :func:`_losses`.
+    epsilon : float
+        >= 0.
     """
-    log_s, mass = losses
-    u, f, g = np.exp(curve.rank.log_u), np.exp(curve.log_f), np.exp(curve.log_g)
-    if not (g[end] > 0.0 and f[end] > 0.0):
-        return None
-    last = float(curve.log_f[end] - curve.log_g[end]) - spare
-    with np.errstate(over="ignore"):  # far ranks of a steep F cost nothing
-        phi = np.maximum(f - g * math.exp(min(last, 700.0)), 0.0)
-    served = float(np.interp(last - epsilon, log_s, mass, left=0.0))
-    # outcomes by increasing s = e^eps dQ'/dQ fill the ranks one after another, up to that one
-    du, df, dg = np.diff(u[: end + 1]), np.diff(f[: end + 1]), np.diff(g[: end + 1])
-    filled = served - np.concatenate([np.cumsum(du[::-1])[::-1], [0.0]])
-    s_at = np.where(filled > 0.0, np.exp(np.minimum(np.interp(filled, mass, log_s) + epsilon, 700.0)), 0.0)
-    slope = df - dg * 0.5 * (s_at[1:] + s_at[:-1])
-    phi[:end] = phi[end] - np.cumsum(slope[::-1])[::-1]
-    stop = np.flatnonzero(phi[:end] <= 0.0)
-    start = int(stop[-1]) if stop.size else 0
-    value = np.maximum(phi[start:], 0.0)
-    value[0] = value[-1] = 0.0
-    return Price(curve.rank.log_u[start:], value) if value.any() else None
+
+    def __init__(self, curve: RankCurve, losses: tuple[Array, Array], epsilon: float) -> None:
+        self.curve, self.epsilon = curve, epsilon
+        self.log_s, self.mass = losses
+        self.u, self.f, self.g = np.exp(curve.rank.log_u), np.exp(curve.log_f), np.exp(curve.log_g)
+        self.du, self.df, self.dg = np.diff(self.u), np.diff(self.f), np.diff(self.g)
+        self.s, self.weight = self._outcomes()
+
+    def _outcomes(self) -> tuple[Array, Array]:
+        """Outcomes that gain anything, a hundred or two: ``s = e^eps dQ'/dQ`` and their Q-mass."""
+        s = np.exp(np.minimum(self.log_s + self.epsilon, 700.0))
+        weight = np.diff(self.mass, prepend=0.0)
+        some = np.arange(0, s.size, max(s.size // 300, 1))
+        gain = weight[some] * self._gain(np.zeros_like(self.f), s[some])
+        used = np.flatnonzero(gain > 1e-7 * np.max(gain))
+        if used.size == 0:
+            return s[:1], weight[:1]
+        first, last = some[max(used[0] - 1, 0)], some[min(used[-1] + 1, some.size - 1)]
+        cuts = np.arange(first, last + 1, max((last + 1 - first) // 150, 1))
+        total = np.add.reduceat(weight[: last + 1], cuts)
+        mean = np.add.reduceat((weight * s)[: last + 1], cuts) / np.maximum(total, 1e-300)
+        return mean, total
+
+    def _gain(self, phi: Array, s: Array) -> Array:
+        """``max_u [F - phi - F(V) s]_+`` at each s."""
+        return np.asarray(np.maximum(np.max((self.f - phi)[:, None] - np.outer(self.g, s), axis=0), 0.0))
+
+    def delta(self, phi: Array) -> float:
+        """Roughly delta at a price."""
+        paid = float(np.sum(0.5 * self.du * (phi[1:] + phi[:-1])))
+        return paid + float(self._gain(phi, self.s) @ self.weight)
+
+    def price(self, end: int, spare: float) -> Array | None:
+        """Price at the nodes of the queue that ends at node ``end``; None if it is 0.
+
+        The last outcome served there gains nothing more; its ``log s`` is ``spare`` below what would still gain at a
+        price of 0. Ranks beyond cost just enough that the outcomes after it stay away: ``phi = F - s F(V)``.
+        """
+        if not (self.g[end] > 0.0 and self.f[end] > 0.0):
+            return None
+        last = float(self.curve.log_f[end] - self.curve.log_g[end]) - spare
+        with np.errstate(over="ignore"):  # far ranks of a steep F cost nothing
+            phi = np.maximum(self.f - self.g * math.exp(min(last, 700.0)), 0.0)
+        served = float(np.interp(last - self.epsilon, self.log_s, self.mass, left=0.0))
+        # outcomes by increasing s = e^eps dQ'/dQ fill the ranks one after another, up to that one
+        filled = served - (self.u[end] - self.u[: end + 1])
+        s_at = np.exp(np.minimum(np.interp(filled, self.mass, self.log_s) + self.epsilon, 700.0))
+        s_at = np.where(filled > 0.0, s_at, 0.0)
+        slope = self.df[:end] - self.dg[:end] * 0.5 * (s_at[1:] + s_at[:-1])
+        phi[:end] = phi[end] - np.cumsum(slope[::-1])[::-1]
+        stop = np.flatnonzero(phi[:end] <= 0.0)
+        start = int(stop[-1]) if stop.size else 0
+        phi[: start + 1] = phi[-1] = 0.0
+        phi = np.maximum(phi, 0.0)
+        return phi if phi.any() else None

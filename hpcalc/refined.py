@@ -36,6 +36,7 @@ from hpcalc.base import Base
 from hpcalc.logmath import (
     Array,
     Indices,
+    Mask,
     Rank,
     distinct,
     log1mexp,
@@ -262,23 +263,48 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
 
 
 def concave_hull(log_b: Array, log_a: Array) -> Indices:
-    """Indices of the upper concave hull of points (b, a), b never decreasing, from the first point on (monotone chain).
+    """Indices of the upper concave hull of points (b, a), b never decreasing, from the first point on.
 
     Points are given by logarithms: F spans hundreds of decades for some laws.
     """
     small = min(float(np.min(part[part > -np.inf], initial=0.0)) for part in (log_b, log_a)) < -150.0
     # as plain numbers, unless products of two differences could underflow
-    xs, ys = (part.tolist() if small else np.exp(part).tolist() for part in (log_b, log_a))
+    xs, ys = (log_b, log_a) if small else (np.exp(log_b), np.exp(log_a))
+    above = _above_by_logs if small else _above
+    keep = np.arange(xs.size)
+    # Whole arrays at a time first: a point on or below the chord of its neighbours goes, unless one of them goes too.
+    for _ in range(_SWEEPS):
+        x, y = xs[keep], ys[keep]
+        low = np.flatnonzero(~above(x[:-2], y[:-2], x[1:-1], y[1:-1], x[2:], y[2:])) + 1
+        odd = low % 2 == 1
+        keep = np.delete(keep, low[odd] if odd.any() else low)
+    # what is left one by one (monotone chain)
     steeper = _steeper_by_logs if small else _steeper
+    corners: list[tuple[float, float]] = []
     stack: list[int] = []
-    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        while len(stack) > 1:
-            j, k = stack[-1], stack[-2]
-            if steeper(xs[k], ys[k], xs[j], ys[j], x, y):
-                break
+    for i, x2, y2 in zip(keep.tolist(), xs[keep].tolist(), ys[keep].tolist(), strict=True):
+        while len(stack) > 1 and not steeper(*corners[-2], *corners[-1], x2, y2):
             stack.pop()
+            corners.pop()
         stack.append(i)
+        corners.append((x2, y2))
     return np.array(stack)
+
+
+_SWEEPS = 4
+
+
+def _above(x0: Array, y0: Array, x1: Array, y1: Array, x2: Array, y2: Array) -> Mask:
+    """Whether point 1 is above the chord from 0 to 2, for many triples."""
+    return np.asarray((y1 - y0) * (x2 - x1) > (y2 - y1) * (x1 - x0))
+
+
+def _above_by_logs(x0: Array, y0: Array, x1: Array, y1: Array, x2: Array, y2: Array) -> Mask:
+    """The same for coordinates given by their logarithms, each axis in units of its last point."""
+    with np.errstate(invalid="ignore"):
+        u0, v0, u1, v1 = np.exp(np.minimum(np.array([x0 - x2, y0 - y2, x1 - x2, y1 - y2]), 700.0))
+        one = np.ones_like(u0)
+        return np.where(np.isneginf(x2) | np.isneginf(y2), y1 > y2, _above(u0, v0, u1, v1, one, one))
 
 
 def _steeper(x0: float, y0: float, x1: float, y1: float, x2: float, y2: float) -> bool:
@@ -290,8 +316,9 @@ def _steeper_by_logs(x0: float, y0: float, x1: float, y1: float, x2: float, y2: 
     """The same for coordinates given by their logarithms, each axis in units of its last point."""
     if -math.inf in (x2, y2):
         return y1 > y2
-    x0, y0, x1, y1 = (math.exp(min(gap, 700.0)) for gap in (x0 - x2, y0 - y2, x1 - x2, y1 - y2))
-    return _steeper(x0, y0, x1, y1, 1.0, 1.0)
+    u0, u1 = math.exp(x0 - x2), math.exp(x1 - x2)  # x never decreases
+    v0, v1 = math.exp(min(y0 - y2, 700.0)), math.exp(min(y1 - y2, 700.0))
+    return (v1 - v0) * (1.0 - u1) > (1.0 - v1) * (u1 - u0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,6 +350,12 @@ class Price:
         width = np.diff(np.exp(self.log_u))
         total = float(np.sum(0.5 * width * (self.value[1:] + self.value[:-1]))) * (1.0 + 1e-12)
         return math.log(total) if total > 0.0 else -math.inf
+
+    def on(self, curve: RankCurve) -> Price:
+        """Nearly the same price with its knots at the nodes of a curve."""
+        value = self.at_nodes(curve)
+        value[0] = value[-1] = 0.0
+        return Price(curve.rank.log_u, value)
 
     def at_nodes(self, curve: RankCurve) -> Array:
         """phi at the nodes of a curve."""

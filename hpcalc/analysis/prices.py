@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from hpcalc.analysis.methods import Evaluated, Question
+from hpcalc.analysis.shapes import shape_of
+from hpcalc.base import Base, Gaussian
+from hpcalc.errors import InvalidInput
 from hpcalc.instances import LowerBound
-from hpcalc.refined import ProfileBound
+from hpcalc.ranks import rank_curve
+from hpcalc.refined import Price, ProfileBound, smallest_epsilon
+from hpcalc.runs import Law
 
 __all__ = ["priced"]
 
@@ -23,29 +29,65 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
     found : list of Evaluated
         With or without the profile bound; returned as it is where prices do not apply or do not help.
     floor : LowerBound
+
+    Notes
+    -----
+    The price is the one that suits the question with its scales rounded to two digits. Any price is valid, neighbouring
+    questions want nearly the same one, and between two roundings ε is then a smooth function of the scale.
     """
     best = min((bound.epsilon for bound in found), default=math.inf)
     plain = next((bound for bound in found if bound.method == "refined-profile"), None)
-    if plain is None or not question.base.exact_profile or not math.isfinite(question.log_delta):
+    base, law, log_delta = question.base, question.law, question.log_delta
+    if plain is None or not base.exact_profile or not math.isfinite(log_delta):
         return found
     if not best > floor.epsilon * _WIDE_GAP:
         return found
-    from hpcalc.prices import priced_bound
-
-    epsilon, bound = ProfileBound(question.base, question.law, question.curve).solve(question.log_delta)
+    price = _price(_round_base(base), _round_law(law), log_delta)
+    if price is None:
+        return found
+    epsilon, bound = ProfileBound(base, law, question.curve).solve(log_delta)
     if not math.isfinite(epsilon):
         return found
-    value, better = priced_bound(bound, epsilon, question.log_delta)
-    if better.price is None:
+    curve = bound.rank_curve
+    better = ProfileBound(base, law, curve, price.on(curve))
+    value = smallest_epsilon(better.log_delta, log_delta, epsilon)
+    if not value < plain.epsilon:
         return found
     improved = Evaluated(
         "refined-profile",
         value,
         plain.citation + ", with prices of ranks",
         conditions=(*plain.conditions, "ranks priced: outcomes cannot all use the same best rank"),
-        nodes=better.rank_curve.x.size,
+        nodes=curve.x.size,
         source=better,
     )
-    if improved.epsilon >= plain.epsilon:
-        return found
     return [improved if bound_ is plain else bound_ for bound_ in found]
+
+
+@lru_cache(maxsize=64)
+def _price(base: Base, law: Law, log_delta: float) -> Price | None:
+    """The best price found for a question."""
+    from hpcalc.prices import priced_bound
+
+    epsilon, bound = ProfileBound(base, law, rank_curve(base, law)).solve(log_delta)
+    return priced_bound(bound, epsilon, log_delta)[1].price if math.isfinite(epsilon) else None
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.1e}")
+
+
+def _round_base(base: Base) -> Base:
+    return Gaussian(_round(base.sigma)) if type(base) is Gaussian else base
+
+
+def _round_law(law: Law) -> Law:
+    shape = shape_of(law)
+    value = law.parameters().get(shape.scale or "")
+    if not isinstance(value, (int, float)):
+        return law
+    try:
+        near = shape.law(_round(value))
+    except InvalidInput:
+        return law
+    return near if isinstance(near, Law) else law

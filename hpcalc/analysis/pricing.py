@@ -113,6 +113,7 @@ class Pricer:
             ``beyond`` is None.
         """
         answers: dict[float, BoundResult] = {}
+        trail: dict[float, float] = {}
 
         def full(x: float) -> tuple[float, None]:
             if x not in answers:
@@ -126,21 +127,31 @@ class Pricer:
             name = winner.method
 
             def cheap(x: float) -> tuple[float, None]:
-                self.tick()
-                return (answers[x].epsilon if x in answers else self.quick(*inputs(x), name)), None
+                if x not in trail:
+                    self.tick()
+                    trail[x] = answers[x].epsilon if x in answers else self.quick(*inputs(x), name)
+                return trail[x], None
 
-            found = last_passing(cheap, target, grid, self._guess(inputs, here, known, target, grid))
-            if found.value is not None and found.beyond is None:
-                # everything passes, as far as values go: nothing is to be gained by a sharper look
-                return Crossing(found.value, self.full(*inputs(found.value), prices=False), None, None)
-            # every method has its say at the two neighbours: what one alone refused, another may let pass
-            if found.value is not None and not full(found.value)[0] <= target:
-                found = last_passing(full, target, grid, found.value)
-            elif found.beyond is not None and full(found.beyond)[0] <= target:
-                if found.value is not None and far(found.value):
-                    return Crossing(found.value, answers[found.value], None, None)
-                further = self._guess(inputs, found.beyond, full(found.beyond)[0], target, grid, name)
-                found = last_passing(full, target, grid, further)
+            # three digits first: whether the winner at the start still wins near the answer is seen there
+            coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
+            found = last_passing(cheap, target, coarse, self._guess(inputs, here, known, target, grid))
+            near = found.beyond if found.beyond is not None else found.value
+            if near is not None and found.beyond is not None and full(near)[0] < trail[near] * (1.0 - 1e-9):
+                if far(near) and full(near)[0] <= target:
+                    return Crossing(near, answers[near], None, None)
+                found = last_passing(full, target, grid, near, _slope(trail, near))
+            else:
+                found = last_passing(cheap, target, grid, here if near is None else near, _slope(trail, near))
+                if found.value is not None and found.beyond is None:
+                    # everything passes, as far as values go: nothing is to be gained by a sharper look
+                    return Crossing(found.value, self.full(*inputs(found.value), prices=False), None, None)
+                # every method has its say at the two neighbours: what one alone refused, another may let pass
+                if found.value is not None and not full(found.value)[0] <= target:
+                    found = last_passing(full, target, grid, found.value, _slope(trail, found.value))
+                elif found.beyond is not None and full(found.beyond)[0] <= target:
+                    if far(found.beyond):
+                        return Crossing(found.beyond, answers[found.beyond], None, None)
+                    found = last_passing(full, target, grid, found.beyond, _slope(trail, found.beyond))
         else:
             found = last_passing(full, target, grid, here)
         for x in (found.value, found.beyond):
@@ -202,3 +213,16 @@ class Pricer:
         coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
         found = last_passing(other, one * target / known, coarse, here)
         return found.value if found.value is not None else here
+
+
+def _slope(trail: dict[float, float], here: float | None) -> float | None:
+    """Rise of ``log ε`` per unit of ``log x`` around a number, from evaluations that are not too near each other."""
+    if here is None:
+        return None
+    known = {math.log(x / here): math.log(value) for x, value in trail.items() if 0.0 < value < math.inf}
+    away = [place for place in known if abs(place) > 1e-3]
+    near = min(known, key=abs, default=None)
+    if near is None or not away:
+        return None
+    other = min(away, key=abs)
+    return (known[other] - known[near]) / (other - near) if other != near else None
