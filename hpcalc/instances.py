@@ -138,11 +138,12 @@ def _resolved(*ranks: Rank) -> Indices:
         return out
 
     every = np.arange(ranks[0].log_u.size)
-    if apart(every[:-1], every[1:]).all():
+    from_last = apart(every[:-1], every[1:])
+    if from_last.all():
         return every
     keep = [0]
     for i in every[1:].tolist():
-        if apart(np.array(keep[-1]), np.array(i)):
+        if from_last[i - 1] if keep[-1] == i - 1 else apart(np.array(keep[-1]), np.array(i)):
             keep.append(i)
     if keep[-1] != every[-1]:  # the last node stays, at the cost of the one before it
         keep[-1:] = [int(every[-1])] if len(keep) > 1 else [0, int(every[-1])]
