@@ -608,10 +608,7 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
         grid = low + (high - low) * _SPLIT
         grid[-1] = high
         place = min(first_passing(grid), grid.size - 1)
-        before = float(grid[place - 1]) if place else low
-        if float(grid[place]) >= high and before <= low:
-            break
-        low, high = before, float(grid[place])
+        low, high = (float(grid[place - 1]) if place else low), float(grid[place])
     return high
 
 

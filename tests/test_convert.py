@@ -383,3 +383,75 @@ def test_noise_for_a_target(epsilon, delta, cks, exact):
         assert sigma is not None
         assert sigma == pytest.approx(expected, rel=3e-9)
         assert epsilon_at(Gaussian(sigma), LOG(delta), rule).value <= epsilon
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# At the edges
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["best", "exact"])
+def test_delta_of_a_pure_base_comes_from_its_own_profile(rule):
+    answer = delta_from_rdp(Laplace(1.0), 0.5, rule)
+    assert answer.rule == EXACT_PROFILE
+    assert answer.value == pytest.approx(math.log(1.0 - math.exp(-0.25)), rel=1e-13)  # 1 - e^((ε - 1/b)/2)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
+def test_epsilon_must_be_a_finite_number(epsilon):
+    for ask in (delta_from_rdp, delta_at):
+        with pytest.raises(InvalidInput, match="^epsilon: "):
+            ask(ZCDP(0.1), epsilon)
+
+
+def test_a_curve_of_zeros_has_delta_zero_and_one_of_infinities_delta_one():
+    nothing = Curve(lambda a: np.zeros(np.shape(a)), "zero", "")
+    assert delta_from_rdp(nothing, 1e10, "exact").value == -math.inf
+    everything = Curve(lambda a: np.full(np.shape(a), math.inf), "inf", "")
+    assert delta_from_rdp(everything, 1.0, "exact").value == 0.0
+    assert epsilon_from_rdp(everything, LOG(1e-6), "exact").value == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, math.pi, 50.0])
+def test_a_pure_guarantee_is_never_exceeded_by_its_profile(epsilon):
+    for log_delta in (-5.0, -50.0, -1e3, -1e300):
+        assert 0.0 < epsilon_at(PureDP(epsilon), log_delta).value <= epsilon
+
+
+def test_why_nothing_is_finite():
+    profile = ProfileCurve({1.0: 1e-5})
+    with pytest.raises(NoFiniteBound, match="needs a Rényi curve and the base has none"):
+        epsilon_at(profile, LOG(1e-6), "cks")
+    with pytest.raises(NoFiniteBound, match="no finite privacy guarantee"):
+        epsilon_at(profile, LOG(1e-6))
+    with pytest.raises(NoFiniteBound, match="fails with probability 0.001"):
+        epsilon_at(ApproxDP(1.0, 1e-3), LOG(1e-4))
+
+
+def test_nan_never_wins_the_search_over_orders():
+    def partly(a):
+        return np.where(a < 3.0, math.nan, a + 10.0 / (a - 1.0))
+
+    value, order = minimise_over_orders(partly, None)
+    assert value == pytest.approx(1.0 + 2.0 * math.sqrt(10.0), rel=1e-12)
+    assert order == pytest.approx(1.0 + math.sqrt(10.0), rel=1e-9)
+    assert minimise_over_orders(partly, np.array([2.0, 4.0, 5.0])) == (4.0 + 10.0 / 3.0, 4.0)
+    assert minimise_over_orders(partly, np.array([2.0, math.inf])) == (math.inf, None)
+
+
+@pytest.mark.parametrize("log_h", [-12.3, 0.017, 8.4])
+def test_the_search_over_orders_finds_the_place_as_well_as_the_value(log_h):
+    # the place comes from the derivative, so it keeps more than half of the digits of the value
+    def smooth(a):
+        x = np.log(a - 1.0) - log_h
+        return 3.0 + np.cosh(x) + 0.3 * np.sinh(x)
+
+    value, order = minimise_over_orders(smooth, None)
+    assert value == pytest.approx(3.0 + math.sqrt(1.0 - 0.09), rel=1e-14)
+    assert math.log(order - 1.0) == pytest.approx(log_h - math.atanh(0.3), abs=1e-8)
+
+
+def test_the_search_over_orders_copes_with_corners_and_steps():
+    assert minimise_over_orders(lambda a: np.abs(np.log(a - 1.0) - 0.3), None)[0] < 1e-8
+    stairs = minimise_over_orders(lambda a: np.ceil(4.0 * np.abs(np.log(a - 1.0) - 0.31)) + 1.0, None)
+    assert stairs[0] in (1.0, 2.0)

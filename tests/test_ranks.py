@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from hpcalc import ranks
 from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.logmath import Rank
 from hpcalc.ranks import RankCurve, rank_curve
@@ -160,3 +161,22 @@ def test_refining_lowers_the_polygon():
     assert np.all(fine <= coarse + 1e-12)
     assert np.all(finest <= fine + 1e-12)
     assert np.all(fine - finest <= 2e-3)
+
+
+def test_a_full_memory_of_regions_is_cleared_and_changes_nothing(monkeypatch):
+    base = ZCDP(0.1234)
+    before = rank_curve(base, Poisson(3.0))
+    monkeypatch.setattr(ranks, "_CACHE_LIMIT", 100)
+    rank_curve(base, Poisson(30.0))
+    after = rank_curve(base, Poisson(3.0))
+    assert len(ranks._known_regions(base)) <= 100 + after.x.size
+    np.testing.assert_array_equal(before.x, after.x)
+    np.testing.assert_array_equal(before.log_g, after.log_g)
+
+
+def test_grids_reach_as_far_as_the_density_falls():
+    # F(u) = P[K=1] + 2 P[K=2] (1-u): still falling at Phi(20), where 1-u is 1e-89
+    law = FinitePmf(((1, 1e-100), (2, 1.0 - 1e-100)))
+    curve = rank_curve(Gaussian(1.0), law)
+    assert curve.x[-2] >= 30.0
+    assert rank_curve(Gaussian(1.0), Poisson(10.0)).x[-2] < 30.0
