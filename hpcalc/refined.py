@@ -85,8 +85,8 @@ def log_supremum(curve: RankCurve, orders: Array) -> Array:
 
     Notes
     -----
-    On each edge of the curve's dominating polygon both functions are linear in u, so ``a log A - (a-1) log B`` has at
-    most one inner critical point, in closed form. Only edges whose ends could reach the maximum are looked into.
+    On each edge of the curve's dominating polygon both functions are linear in u, and ``A^a B^(1-a)`` is convex in
+    (A, B): its maximum is at a corner.
     """
     values, _ = _edge_maxima(curve, np.atleast_1d(np.asarray(orders, dtype=float)))
     return np.asarray(np.max(values, axis=1), dtype=float)
@@ -95,19 +95,11 @@ def log_supremum(curve: RankCurve, orders: Array) -> Array:
 def _edge_maxima(curve: RankCurve, orders: Array) -> tuple[Array, Array]:
     """Per order and polygon edge the maximum of ``a log A - (a-1) log B``; also the values at the nodes."""
     log_b, log_a = curve.vertices
-    order, h = orders[:, None], orders[:, None] - 1.0
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        corners = order * log_a - h * log_b
-        corners = np.where(np.isneginf(log_a), -np.inf, corners)
-        # A F with F(1) = 0 has corner (0, 0) at u = 1, whose value is bounded by the tail argument below.
-        left, right = corners[:, :-1], corners[:, 1:]
-        rise_a = np.expm1(log_a[1:] - log_a[:-1])  # (A1-A0)/A0, in [-1, 0]
-        rise_b = np.expm1(log_b[1:] - log_b[:-1])
-        tau = h / rise_a - order / rise_b
-        inner = order * np.log1p(tau * rise_a) - h * np.log1p(tau * rise_b)
-        inner = np.where((tau > 0.0) & (tau < 1.0), left + inner, -np.inf)
-    edges = np.maximum(np.maximum(left, right), np.where(np.isnan(inner), np.inf, inner))
-    edges = np.where(np.isnan(edges), np.inf, edges)
+    order = orders[:, None]
+    with np.errstate(invalid="ignore"):
+        corners = np.where(np.isneginf(log_a), -np.inf, order * log_a - (order - 1.0) * log_b)
+    edges = np.maximum(corners[:, :-1], corners[:, 1:])
+    # An F with F(1) = 0 ends in a corner (0, 0), beside one that may be (A, 0): the argument below bounds that cell.
     unbounded = np.isposinf(edges[:, -2:]).any(axis=1)
     if unbounded.any():
         tail = _tail_bound(curve, orders)

@@ -6,8 +6,10 @@ import itertools
 import json
 import math
 import random
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath as mp
@@ -23,9 +25,13 @@ from hpcalc.logmath import Rank
 from hpcalc.prices import priced_bound
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import (
+    Envelope,
     Price,
     ProfileBound,
     RefinedRDP,
+    _edge_maxima,
+    _tail_bound,
+    concave_hull,
     conditional_log_profile,
     conditional_pure,
     envelope,
@@ -409,6 +415,335 @@ def test_conditional_sampling():
             direct = float(base.log_profile(t - math.log(v / accept))) - math.log(accept)
             found = float(conditional_log_profile(base, accept, t))
             assert found == pytest.approx(min(direct, 0.0), rel=1e-9, abs=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the pieces, one by one
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def polygon(rng: random.Random, corners: int, deepest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of two functions that fall along the corners of a polygon, by steps of very different sizes."""
+    steps = np.array([[10.0 ** rng.uniform(-6.0, deepest) for _ in range(corners)] for _ in range(2)])
+    log_b, log_a = np.array([[rng.uniform(-3.0, 3.0)], [rng.uniform(-3.0, 3.0)]]) - np.cumsum(steps, axis=1)
+    return log_b, log_a
+
+
+def test_supremum_on_a_polygon_by_brute_force():
+    rng = random.Random(21)
+    share = np.concatenate([[0.0, 1.0], np.linspace(0.0, 1.0, 801), np.geomspace(1e-9, 0.1, 200)])
+    share = np.concatenate([share, 1.0 - share])
+    orders = np.array([1.01, 1.5, 2.0, 7.0, 64.0])
+    for _ in range(40):
+        log_b, log_a = polygon(rng, 2 * rng.randint(1, 12) + 1, rng.choice([-1.0, 0.3]))
+        curve: Any = SimpleNamespace(vertices=(log_b, log_a))
+        edges, nodes = _edge_maxima(curve, orders)
+        assert edges.shape == (5, log_a.size - 1)
+        a = np.log1p(share[:, None] * np.expm1(np.diff(log_a))) + log_a[:-1]
+        b = np.log1p(share[:, None] * np.expm1(np.diff(log_b))) + log_b[:-1]
+        for order, row, known in zip(orders, edges, nodes, strict=True):
+            value = order * a - (order - 1.0) * b
+            direct = value.max(axis=0)
+            np.testing.assert_allclose(row, direct, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(known, order * log_a[0::2] - (order - 1.0) * log_b[0::2], rtol=1e-12)
+        np.testing.assert_array_equal(log_supremum(curve, orders), edges.max(axis=1))
+
+
+def test_supremum_where_f_vanishes():
+    """Only the last two edges are open; F = 0 earlier counts as nothing, and no end is a NaN."""
+    for law in (Fixed(2), Fixed(50), FinitePmf(((7, 0.5), (9, 0.5)))):
+        ks = [law.k] if isinstance(law, Fixed) else [k for k, _ in law.probabilities]
+        least = min(ks)
+        c = law.mean if isinstance(law, Fixed) else 3.5
+        for base in (Gaussian(1.0), ZCDP(0.3)):
+            curve = rank_curve(base, law)
+            for order in (1.5, 2.0, 4.0):
+                h, h2 = order - 1.0, 2.0 * order - 1.0
+                log_q = float(curve.rank.log_q[-2])
+                moment = h * float(base.rdp(np.array(2.0 * order))) + log_q * (1.0 - h / h2)
+                want = order * math.log(law.mean) - h * math.log(c) + (least - 1) * moment
+                tail = float(_tail_bound(curve, np.array([order]))[0])
+                assert tail == pytest.approx(want, rel=1e-9)
+                edges, _ = _edge_maxima(curve, np.array([order]))
+                assert edges[0, -1] == tail
+                assert edges[0, -2] == -math.inf
+                assert np.isfinite(edges[0, :-2]).all()
+                # the bound holds beyond the last node but one
+                rank = Rank.from_log_q(np.linspace(log_q, log_q - 30.0, 50))
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    value = order * law.log_density(rank) - h * law.log_density(base.region(rank))
+                assert np.nanmax(value) <= tail + 1e-9
+    unknown = rank_curve(RDPCurve({1.5: 0.2, 2.0: 0.3}), Fixed(3))
+    assert _tail_bound(unknown, np.array([1.5]))[0] == math.inf
+
+
+def test_renyi_bound_keeps_shapes_and_never_goes_below_zero():
+    law = tnb(10.0, eta=0.0)
+    plain = RefinedRDP(Gaussian(1.0), law)
+    grid = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = plain.rdp(grid)
+    assert found.shape == (2, 3)
+    assert plain.rdp(2.0).shape == ()
+    assert found[0, 1] == plain.rdp(2.0)
+    assert plain.orders is None
+    assert RefinedRDP(RDPCurve({1.5: 0.2, 2.0: 0.3}), law).orders is not None
+    mixed = RefinedRDP(PureDP(0.5), law).rdp([1.5, math.inf])
+    assert mixed[1] == pytest.approx(refined_pure(0.5, law), rel=1e-12)
+    assert mixed[0] == pytest.approx(min(float(RefinedRDP(PureDP(0.5), law).rdp(1.5)), mixed[1]), rel=1e-9)
+    # a law with no effect and a base with no loss
+    nothing = RefinedRDP(PureDP(0.0), FinitePmf((0.5, 0.5))).rdp([1.0 + 1e-9, 2.0])
+    assert np.all((nothing >= 0.0) & (nothing <= 1e-5))
+    assert np.all(RefinedRDP(PureDP(0.0), Fixed(1)).rdp([1.5, 2.0]) == 0.0)
+
+
+def test_sharpening_closes_the_gap():
+    for base, law in ((ZCDP(0.1), tnb(40.0, eta=0.0)), (Gaussian(0.7), Poisson(10.0)), (Laplace(1.0), MIXED)):
+        for target in (1e-6, 1e-3):
+            orders = np.array([1.3, 4.0])
+            sharp = RefinedRDP(base, law).sharpen(orders, target)
+            edges, nodes = _edge_maxima(sharp._curve, orders)
+            top, known = edges.max(axis=1), np.nanmax(nodes, axis=1)
+            assert np.all(top <= known + target * np.maximum(1.0, np.abs(known)) * 1.0000001)
+            assert sharp._curve.x.size < 1500
+        coarse = rank_curve(base, law)
+        rough = RefinedRDP(base, law, coarse).sharpen(orders, 1e3)
+        assert rough._curve is coarse
+
+
+def hull_by_definition(b: list[Any], a: list[Any]) -> list[int]:
+    """Corners of the upper hull of exact points: those above every chord of two others around them."""
+    keep = []
+    for j in range(len(b)):
+        below = any(
+            (a[j] - a[i]) * (b[k] - b[i]) <= (a[k] - a[i]) * (b[j] - b[i])
+            for i in range(j)
+            for k in range(j + 1, len(b))
+        )
+        if not below:
+            keep.append(j)
+    return keep
+
+
+def test_hull_by_definition():
+    rng = random.Random(5)
+    for deep in (0.0, 400.0):  # far below the doubles, logarithms only
+        for size in (2, 3, 9, 24):
+            for _ in range(6):
+                b = sorted(rng.uniform(-2.0, 2.0) - deep for _ in range(size))
+                a = [rng.uniform(-2.0, 2.0) - deep for _ in range(size)]
+                if rng.random() < 0.5:
+                    a.sort()
+                with mp.workdps(60):
+                    want = hull_by_definition([mp.exp(x) for x in b], [mp.exp(x) for x in a])
+                assert concave_hull(np.array(b), np.array(a)).tolist() == want
+    # points that span hundreds of decades, and zeros first
+    b = np.array([-math.inf, -900.0, -500.0, -100.0, -1.0])
+    a = np.array([-math.inf, -800.0, -450.0, -90.0, -0.5])
+    with mp.workdps(900):
+        want = hull_by_definition([mp.exp(x) for x in b.tolist()], [mp.exp(x) for x in a.tolist()])
+    assert concave_hull(b, a).tolist() == want
+    # on one line only the ends stay
+    line = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert concave_hull(line, line).tolist() == [0, 4]
+    assert concave_hull(line[:1], line[:1]).tolist() == [0]
+
+
+def test_envelope_of_lines_far_below_the_doubles():
+    rng = random.Random(14)
+    for _ in range(4):
+        log_a = np.sort([rng.uniform(-700.0, 0.0) for _ in range(15)])[::-1]
+        log_b = np.minimum(np.sort([rng.uniform(-700.0, 0.0) for _ in range(15)])[::-1], log_a)
+        found = envelope(log_b, log_a, float(log_a[0]))
+        with mp.workdps(400):
+            a, b = ([mp.exp(mp.mpf(x)) for x in part.tolist()] for part in (log_a, log_b))
+            for log_s in (-600.0, -90.0, 0.0, 30.0, 500.0):
+                s = mp.exp(log_s)
+                direct = max([x - y * s for x, y in zip(a, b, strict=True)] + [mp.mpf(0)])
+                hinges = mp.fsum(
+                    mp.exp(w) * max(1 - s * mp.exp(-mp.mpf(c)), 0)
+                    for w, c in zip(found.log_weights.tolist(), found.shifts.tolist(), strict=True)
+                )
+                assert abs(hinges - direct) <= 1e-9 * direct
+
+
+def test_envelope_evaluates_the_base_at_shifted_epsilons():
+    base = Gaussian(0.8)
+    weights, shifts = np.log([0.5, 2.0, 1e-3]), np.array([-1.0, 0.7, math.inf])
+    found = Envelope(weights, shifts)
+    eps = np.array([[0.0, 1.0], [2.0, 9.0]])
+    got = found.log_delta(base, eps)
+    assert got.shape == (2, 2)
+    for index, e in np.ndenumerate(eps):
+        sums = [0.5 * math.exp(float(base.log_profile(np.array(e + 1.0))))]
+        sums += [2.0 * math.exp(float(base.log_profile(np.array(e - 0.7)))), 1e-3]
+        assert got[index] == pytest.approx(min(math.log(math.fsum(sums)), 0.0), rel=1e-12, abs=1e-15)
+    assert float(Envelope(np.log([3.0]), np.array([math.inf])).log_delta(base, 1.0)) == 0.0
+
+
+def test_price_is_piecewise_linear_in_rank():
+    base, law = Gaussian(1.0), Poisson(10.0)
+    curve = rank_curve(base, law, 40)
+    u = np.exp(curve.rank.log_u)
+    phi = np.array([0.0, 1.0, 4.0, 0.5, 0.0])
+    price = Price(curve.rank.log_u[10:15], phi)
+    want = float(np.sum(np.diff(u[10:15]) * (phi[1:] + phi[:-1]) / 2.0))
+    assert want <= math.exp(price.log_total) <= want * (1.0 + 1e-11)
+    node = price.at_nodes(curve)
+    assert node[10:15] == pytest.approx(phi, rel=1e-12)
+    assert np.all(node[:10] == 0.0)
+    assert np.all(node[15:] == 0.0)
+    vertex = price.at_vertices(curve)
+    assert vertex.size == 2 * u.size - 1 == curve.vertices[0].size
+    assert np.array_equal(vertex[0::2], node)
+    corner = u[:-1] + curve.cells[0] * np.diff(u)
+    np.testing.assert_allclose(vertex[1::2], np.interp(corner, u, node), rtol=1e-9, atol=1e-12)
+    flat = Price(curve.rank.log_u[3:6], np.zeros(3))
+    assert flat.log_total == -math.inf
+    # a price of nothing changes nothing, one above F leaves nothing of F
+    plain = ProfileBound(base, law, curve)
+    assert ProfileBound(base, law, curve, flat).log_delta(1.0) == pytest.approx(plain.log_delta(1.0), rel=1e-12)
+    for part, bound_ in (("safe", curve.vertices), ("nodes", (curve.log_g, curve.log_f))):
+        at = price.at_vertices(curve) if part == "safe" else node
+        a = np.maximum(np.exp(bound_[1]) - at, 0.0)
+        envelope_ = getattr(ProfileBound(base, law, curve, price), part)
+        for s in (0.01, 0.5, 1.0, 3.0):
+            direct = float(np.max(np.maximum(a - np.exp(bound_[0]) * s, 0.0)))
+            hinges = float(np.sum(np.exp(envelope_.log_weights) * np.maximum(1.0 - s / np.exp(envelope_.shifts), 0.0)))
+            assert hinges == pytest.approx(direct, rel=1e-9, abs=1e-12)
+    total = math.exp(price.log_total) + math.exp(
+        float(ProfileBound(base, law, curve, price).safe.log_delta(base, np.array(2.0)))
+    )
+    found = math.exp(float(ProfileBound(base, law, curve, price).log_delta(2.0)))
+    assert min(total, 1.0) <= found <= min(total, 1.0) * (1.0 + 1e-10)
+
+
+class Counted:
+    """A profile, and how often it was asked for."""
+
+    def __init__(self, profile: Callable[[float], float]) -> None:
+        self.profile, self.calls = profile, 0
+
+    def __call__(self, epsilon: np.ndarray) -> np.ndarray:
+        self.calls += 1
+        return np.asarray(self.profile(float(epsilon)))
+
+
+def test_solver_is_right_and_quick():
+    profiles = {
+        "gauss": (lambda e: -0.5 * e * e, lambda y: math.sqrt(-2.0 * y)),
+        "line": (lambda e: -3.0 * e, lambda y: -y / 3.0),
+        "root": (lambda e: -math.sqrt(e), lambda y: y * y),
+    }
+    for name, (profile, inverse) in profiles.items():
+        for log_delta in (-1e-3, -0.5, -13.8, -700.0):
+            want = inverse(log_delta)
+            for start in (None, 0.0, *(want * factor for factor in (1.0, 1.0015, 0.9985, 1.3, 0.7, 50.0, 0.02))):
+                for accuracy in (1e-12, 1e-3):
+                    counted = Counted(profile)
+                    found = smallest_epsilon(counted, log_delta, start, accuracy)
+                    assert profile(found) <= log_delta
+                    assert want * (1.0 - 1e-14) <= found, (name, log_delta, start)
+                    short = profile(found) < log_delta - max(1.1 * accuracy, 1.1e-11)
+                    assert not short or found <= want * (1.0 + 1.01 * accuracy), (name, log_delta, start)
+                    assert counted.calls <= (45 if accuracy < 1e-9 else 30), (name, log_delta, start, counted.calls)
+
+
+def test_solver_at_its_ends():
+    assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -1.0) == 0.0
+    assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -0.5, 3.0) == 0.0
+    assert smallest_epsilon(lambda e: np.asarray(-1.0 - 0.0 * e), -2.0) == math.inf
+    assert smallest_epsilon(lambda e: np.asarray(-1.0 - 0.0 * e), -2.0, 5.0) == math.inf
+    # the largest answer, and a little more
+    assert smallest_epsilon(lambda e: np.asarray(-e), -0.4e9) == pytest.approx(0.4e9, rel=1e-9)
+    assert smallest_epsilon(lambda e: np.asarray(-e), -2.1e9) == math.inf
+    # a profile that drops to nothing at once
+    cliff = smallest_epsilon(lambda e: np.asarray(-math.inf if e >= 0.3 else -1.0), -20.0)
+    assert 0.3 <= cliff <= 0.3 * (1.0 + 1e-11)
+
+
+def test_refining_stops_when_it_cannot_win():
+    base, law, log_delta = Gaussian(0.5), tnb(40.0, eta=0.0), math.log(1e-6)
+    rough = ProfileBound(base, law)
+    first = smallest_epsilon(rough.log_delta, log_delta)
+    epsilon, sharp = rough.solve(log_delta)
+    assert sharp.rank_curve.x.size > rough.rank_curve.x.size
+    assert epsilon < first
+    samples = sharp.samples_epsilon(log_delta)
+    assert samples <= epsilon <= samples * (1.0 + 1.5e-4)
+    assert rough.samples_epsilon(log_delta, 3.0) == pytest.approx(rough.samples_epsilon(log_delta), rel=1e-9)
+    # another bound already gives half of it: the first curve will do, and its own epsilon is the answer
+    value, same = rough.solve(log_delta, 1e-4, 0.5 * epsilon)
+    assert same.rank_curve is rough.rank_curve
+    assert value == pytest.approx(first, rel=1e-9)
+    # one that gives more than this one stops nothing
+    assert rough.solve(log_delta, 1e-4, 2.0 * epsilon)[0] == pytest.approx(epsilon, rel=1e-9)
+    # a tolerance of everything asks for no refinement
+    assert rough.solve(log_delta, 1.0)[1].rank_curve is rough.rank_curve
+    assert rough.epsilon(log_delta) == epsilon
+
+
+def test_cell_costs_are_what_a_triangle_adds():
+    base, law, epsilon = Gaussian(1.0), Poisson(10.0), 2.0
+    bound_ = ProfileBound(base, law, rank_curve(base, law, 64))
+    log_b, log_a = bound_.rank_curve.vertices
+    a, b = np.exp(log_a), np.exp(log_b)
+
+    def hinge(i: int, j: int) -> float:
+        """∫ of one hull edge: its rise times the base's delta at its slope."""
+        rise, run = a[i] - a[j], b[i] - b[j]
+        if rise <= 0.0:
+            return 0.0
+        shift = math.log(rise / run) if run > 0.0 else math.inf
+        return rise * math.exp(float(base.log_profile(np.array(epsilon - shift))))
+
+    cost = bound_._cell_costs(epsilon)
+    assert cost.shape == (bound_.rank_curve.x.size - 1,)
+    for cell in range(0, cost.size, 3):
+        i = 2 * cell
+        want = max(hinge(i, i + 1) + hinge(i + 1, i + 2) - hinge(i, i + 2), 0.0)
+        assert cost[cell] == pytest.approx(want, rel=1e-6, abs=1e-12)
+
+
+def test_pure_search_is_certified_and_close():
+    """Against a far finer grid, for laws that fall sharply, at epsilons from tiny to huge."""
+    laws = [
+        FinitePmf(((1, 0.5), (1000, 0.5))),
+        FinitePmf(((1, 1 - 1e-9), (10_000, 1e-9))),
+        FinitePmf(((2, 0.9), (3, 0.05), (500, 0.05))),
+        AtMost(Poisson(3.0), 5),
+    ]
+    for law in laws:
+        pmf = dict(law.probabilities) if isinstance(law, FinitePmf) else {
+            k: math.exp(-3.0) * 3.0**k / math.factorial(k) for k in range(6)}  # fmt: skip
+        ks, log_w = np.array([k for k in pmf if k], dtype=float), np.log([k * p for k, p in pmf.items() if k])
+
+        def log_density(log_q: np.ndarray) -> np.ndarray:
+            return np.logaddexp.reduce(log_w[:, None] + (ks - 1.0)[:, None] * log_q, axis=0)
+
+        for epsilon in (1e-9, 1e-3, 1.0, 45.0, 300.0):
+            log_edge = -epsilon - math.log1p(math.exp(-epsilon))
+            log_u = log_edge - np.geomspace(1e-12, 60.0, 40_000)
+            log_u = np.concatenate([log_u, [log_edge]])
+            # 1 - v = 1 - e^ε u; at the edge 1 - v = u exactly
+            with np.errstate(divide="ignore"):
+                log_qv = np.log1p(-np.exp(np.minimum(log_u + epsilon, 0.0)))
+            log_qv[-1] = log_edge
+            gain = log_density(np.log1p(-np.exp(log_u))) - log_density(np.maximum(log_qv, log_edge))
+            true = float(np.max(gain))
+            found = refined_pure(epsilon, law) - epsilon
+            assert found >= true * (1.0 - 1e-9) - 1e-15
+            assert found <= true * (1.0 + 2e-5) + 2e-11 * epsilon + 1e-12
+    assert [refined_pure(e, laws[0]) for e in (0.0, math.inf)] == [0.0, math.inf]
+
+
+def test_conditional_bounds_of_a_sure_event_change_nothing():
+    base = Gaussian(1.3)
+    eps = np.array([[0.0, 0.5], [1.0, 4.0]])
+    got = conditional_log_profile(base, 1.0, eps)
+    assert got.shape == (2, 2)
+    np.testing.assert_allclose(got, base.log_profile(eps), rtol=1e-12)
+    assert conditional_pure(0.7, 1.0) == 0.7
+    assert conditional_log_profile(base, 1e-12, 0.0) == 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------
