@@ -12,6 +12,7 @@ import numpy as np
 from hpcalc import paper
 from hpcalc.base import Base
 from hpcalc.convert import CKS, PURE, Conversion, Curve, cks_epsilon, epsilon_from_rdp
+from hpcalc.counted import counted_epsilon
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, logsubexp
 from hpcalc.names import METHODS
@@ -197,10 +198,16 @@ def _renyi(question: Question) -> Evaluated | None:
     answer, sharper = _refined_epsilon(bound, log_delta, question.rule, question.orders)
     if not answer.value < math.inf:
         return None
-    citation = _R1 + (_LEMMA_20 if question.base.slack > 0.0 else "")
     form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
+    citation, value, conditions = _R1, answer.value, (form,)
+    if question.rule == "best" and answer.order is not None and not base.exact_profile:
+        value = counted_epsilon(base, law, log_delta, answer.order, value, question.core_curve)
+        if value < answer.value:
+            citation += ", its event counted"
+            conditions = (form, "the outcomes that decide delta share their ranks and one run's budget")
+    citation += _LEMMA_20 if question.base.slack > 0.0 else ""
     nodes = sharper.curve.x.size if sharper.curve is not None else None
-    return Evaluated("refined-rdp", answer.value, citation, answer.order, answer.rule, (form,), nodes=nodes)
+    return Evaluated("refined-rdp", value, citation, answer.order, answer.rule, conditions, nodes=nodes)
 
 
 def _refined_epsilon(
