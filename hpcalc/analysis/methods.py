@@ -199,7 +199,8 @@ def _renyi(question: Question) -> Evaluated | None:
     if not answer.value < math.inf:
         return None
     form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
-    citation, value, conditions = _R1, answer.value, (form,)
+    citation, value = _R1, answer.value
+    conditions: tuple[str, ...] = (form,)
     if question.rule == "best" and answer.order is not None and not base.exact_profile:
         value = counted_epsilon(base, law, log_delta, answer.order, value, question.core_curve)
         if value < answer.value:
