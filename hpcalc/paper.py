@@ -67,7 +67,7 @@ def _over_h(value: float, orders: Array) -> Array:
 
 
 def smallest(found: Sequence[Curve], method: str, citation: str) -> Curve:
-    """Pointwise minimum of curves that hold under the same conditions and set the same probability aside."""
+    """Pointwise minimum of one or more curves that hold together and set the same probability aside."""
 
     def rdp(orders: Array) -> Array:
         return np.asarray(np.min([curve.rdp(orders) for curve in found], axis=0), dtype=float)
@@ -80,8 +80,8 @@ def smallest(found: Sequence[Curve], method: str, citation: str) -> Curve:
         citation,
         None if free or not given else distinct(np.concatenate(given)),
         tuple(dict.fromkeys(condition for curve in found for condition in curve.conditions)),
-        max((curve.log_added_delta for curve in found), default=-_INF),
-        min((curve.pure_epsilon for curve in found), default=_INF),
+        max(curve.log_added_delta for curve in found),
+        min(curve.pure_epsilon for curve in found),
     )
 
 
@@ -245,7 +245,7 @@ def corollary_4(base: Base, law: RunCount) -> Curve:
     else:
         constant = rho + (1.0 + eta) * log_inverse_gamma
     log_mean = max(law.log_mean, 0.0)
-    knee = math.sqrt(log_mean / rho) if 0.0 < rho < _INF else _INF
+    knee = math.sqrt(log_mean / rho) if rho > 0.0 else _INF
 
     def rdp(a: Array) -> Array:
         h = np.maximum(np.asarray(a, dtype=float) - 1.0, knee)
@@ -307,9 +307,7 @@ def theorem_6(base: Base, law: RunCount, *, orders: Array | None = None) -> Curv
     def rdp(a: Array) -> Array:
         a = np.asarray(a, dtype=float)
         delta = np.exp(base.log_profile(np.log1p(1.0 / (a - 1.0))))
-        extra = mu * delta + _over_h(math.log(mu), a)
-        if mu < 1.0:
-            extra = np.maximum(extra, 0.0)
+        extra = np.maximum(mu * delta + _over_h(math.log(mu), a), 0.0)  # never negative for μ >= 1
         return np.asarray(base.rdp(a) + extra, dtype=float)
 
     pure = base.pure_epsilon
@@ -375,10 +373,9 @@ def composition(base: Base, law: RunCount) -> Curve:
     law : RunCount
         A law with a largest possible K.
     """
-    runs = law.max_runs if isinstance(law, Law) else None
-    if runs is None:
+    if law.max_runs is None:
         raise InvalidInput("dist", law.name, "composition needs a largest number of runs: fixed, pmf or --max-runs")
-    count = float(runs)
+    count = float(law.max_runs)
 
     def rdp(a: Array) -> Array:
         with np.errstate(invalid="ignore"):

@@ -139,7 +139,10 @@ def test_corollary_3_does_not_depend_on_gamma():
         curve = corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, gamma))
         for delta in (1e-6, 0.0):
             assert epsilon_from_rdp(curve, LOG(delta) if delta else -math.inf).value == 2.0
-    assert corollary_3(Laplace(2.0), tnb(1.0, 10)).pure_epsilon == 1.5
+    curve = corollary_3(Laplace(2.0), tnb(1.0, 10))
+    assert curve.pure_epsilon == 1.5
+    assert curve.rdp(np.array([1.5, math.inf])).tolist() == [1.5, 1.5]
+    assert np.array_equal(curve.orders, [math.inf])
 
 
 def test_corollary_4_and_its_condition():
@@ -438,6 +441,7 @@ def test_theorem_2_at_given_orders():
     # where every given order costs more, b = 1 (log(1/gamma)) or b = inf (the pure guarantee) is taken
     costly = theorem_2(RDPCurve({2: 50.0}), law)
     assert at(costly, 2.0) == pytest.approx(50.0 + 2.0 * LOG(100.0) + LOG(100.0), rel=1e-14)
+    assert at(theorem_2(PureDP(0.25), law, orders=np.array([2.0])), math.inf) == pytest.approx(0.75, rel=1e-14)
     for sharper in (False, True):
         pure = theorem_2(PureDP(0.25), law, sharper=sharper)
         assert pure.pure_epsilon == pytest.approx(0.75, rel=1e-14)
@@ -501,8 +505,8 @@ def test_lemma_7_for_poisson_in_closed_form(mu, epsilon):
 def test_lemma_7_of_one_run_allows_for_rounding():
     # K = 1: M = 1 and the bound is the run's own; the logarithms' few ulp are added, divided by a-1
     for order in (1.0 + 2.0**-30, 1.5, 64.0):
-        h, one_run = order - 1.0, float(PureDP(1.0).rdp(order))
-        added = at(lemma_7(PureDP(1.0), Fixed(1)), order) - one_run
+        h, one_run = order - 1.0, float(PureDP(8.0).rdp(order))
+        added = at(lemma_7(PureDP(8.0), Fixed(1)), order) - one_run
         ulp = 2.0**-52 * (1.0 + h * one_run) / h
         assert ulp - math.ulp(one_run) <= added <= 10.0 * ulp + math.ulp(one_run)
     # and to the logarithm of M as well: 30 runs at order 64
@@ -522,6 +526,8 @@ def test_lemma_7_shapes_orders_and_samples():
     assert np.array_equal(np.isfinite(table), [[True, False], [True, False]])
     assert table[1, 0] == at(curve, 4.0)
     assert at(curve, math.inf) == math.inf
+    # nothing overflows at an order beyond any use
+    assert at(lemma_7(ZCDP(0.1), law), 1e300) >= 1e299
     # samples at hand are used: those of a stronger guarantee have a smaller M
     stronger = lemma_7(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))
     assert at(stronger, 4.0) < at(lemma_7(ZCDP(0.5), law), 4.0)
@@ -573,6 +579,8 @@ def test_proposition_15_at_given_orders_and_with_a_pure_guarantee():
     # eps-DP is 2 eps-DP in the end, at every order
     pure = proposition_15(PureDP(0.25), law)
     assert np.array_equal(pure.rdp(np.array([1.0625, 1e6, math.inf])), [0.5, 0.5, 0.5])
+    only_2 = proposition_15(PureDP(0.25), law, orders=np.array([2.0]))
+    assert at(only_2, math.inf) == only_2.pure_epsilon == 0.5
     with pytest.raises(InvalidInput, match="dist: poisson"):
         proposition_15(base, Poisson(3.0))
 
@@ -611,6 +619,18 @@ def test_lemma_22_for_a_geometric_law(gamma, m):
     assert curve.pure_epsilon == pytest.approx(float(2 + shift), rel=1e-9)
     assert (curve.conditions, curve.log_added_delta) == (("x",), -20.0)
     assert np.array_equal(curve.orders, [3.0, 5.0])
+    # the cost alone keeps its digits
+    free = lemma_22(law, Curve(np.zeros_like, "m", "c"))
+    assert at(free, 3.0) == pytest.approx(float(-mp.log(1 - tail) / 2 + shift), rel=1e-9)
+    assert at(free, 1e9) == pytest.approx(float(-mp.log(1 - tail) / 1e9 + shift), rel=1e-9)
+
+
+def test_lemma_22_where_the_cut_is_nearly_never_met():
+    # K Poisson with mean 1000 given K <= 3: P = e^-1000 (1 + 1000 + 1000^2/2 + 1000^3/6), the mean's share of it
+    # E[K; K <= 3]/E[K] = e^-1000 (1 + 1000 + 1000^2/2)
+    curve = lemma_22(AtMost(Poisson(1000.0), 3), Curve(np.zeros_like, "m", "c"))
+    log_p, log_share = LOG(1001.0 + 1e6 / 2.0 + 1e9 / 6.0) - 1000.0, LOG(1001.0 + 1e6 / 2.0) - 1000.0
+    assert at(curve, 5.0) == pytest.approx(-log_p / 4.0 - log_share, rel=1e-13)
 
 
 # ------------------------------------------------------------------------------------------------ what bounds carry
@@ -702,6 +722,15 @@ def test_curves_pass_on_what_they_are_given():
     plain, sharper, _ = curves(ZCDP(0.1), tnb(0.0, 10), orders=three)
     assert np.array_equal(plain.orders, three)
     assert np.array_equal(sharper.orders, three)
+    # the line that is never larger may be left out, but where a bound is made of others
+    for law, names in (
+        (tnb(0.0, 10), ["theorem-2", "corollary-4"]),
+        (AtMost(tnb(0.0, 10), 9), ["lemma-22", "composition"]),
+    ):
+        assert [curve.method for curve in curves(ZCDP(0.1), law, sharper=False)] == names
+    cut, base = AtMost(tnb(1.0, 2.0), 20), ZCDP(0.1)
+    both = [curves(base, cut, sharper=sharper)[0] for sharper in (False, True)]
+    assert at(both[0], 9.0) == at(both[1], 9.0) < at(lemma_22(cut, theorem_2(base, cut.law)), 9.0)
     # samples at hand reach Lemma 7
     law = Binomial(9, 0.5)
     stronger = curves(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))[0]
