@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hpcalc import Fixed, Gaussian, InvalidInput, Laplace, Poisson, TruncatedNegativeBinomial, bound
+from hpcalc import Fixed, Gaussian, InvalidInput, Laplace, Poisson, Threshold, TruncatedNegativeBinomial, bound
 from hpcalc.selection import (
     best_of_k_error,
     compare_selection,
@@ -129,3 +129,40 @@ def test_wrong_questions_name_the_parameter(arguments: tuple, options: dict, par
     with pytest.raises(InvalidInput) as caught:
         compare_selection(*arguments, **options)
     assert caught.value.parameter == parameter
+
+
+def test_no_gap_is_needed_where_failing_half_the_time_is_allowed() -> None:
+    # of two equal candidates the right one wins half the time
+    assert best_of_k_error(Fixed(12), 2, 1.0, "laplace", 0.9) == 0.0
+
+
+def test_missing_the_best_candidate_as_often_as_allowed_leaves_nothing_for_the_noise() -> None:
+    # two draws miss one of two candidates with probability 1/4 whatever the gap
+    assert best_of_k_error(Fixed(2), 2, 1.0, "laplace", 0.25) is None
+    error = best_of_k_error(Fixed(2), 2, 1.0, "laplace", math.nextafter(0.25, 1.0))
+    assert error is not None
+    assert error > 25.0
+
+
+def test_given_laws_and_means_are_taken_as_they_are() -> None:
+    (best,) = compare_selection(10, 1.0, 2.0, laws=[Poisson(40.0)], delta=0.0).choices[2:]
+    assert best.runs == Poisson(40.0)
+    assert best.error == pytest.approx(best_of_k_error(Poisson(40.0), 10, best.scale), rel=1e-9)
+    (mean,) = compare_selection(10, 1.0, 2.0, laws=["poisson"], mean=40.0, delta=0.0).choices[2:]
+    assert mean.error == best.error
+
+
+@pytest.mark.parametrize(
+    ("laws", "mean", "reason"),
+    [
+        (["tnb:eta=1"], 0.5, "no mean of 0.5: give a number >= 1"),
+        ([Threshold(0.1)], None, "it releases the first accepted run"),
+        ([Fixed(2)], None, "it misses the best candidate too often"),
+        ([Poisson(1e306)], None, "no noise is enough for this ε"),
+    ],
+)
+def test_why_best_of_k_has_no_error(laws: list, mean: float | None, reason: str) -> None:
+    (choice,) = compare_selection(1000, 1.0, 1.0, laws=laws, mean=mean, delta=0.0).choices[2:]
+    assert choice.error is None
+    assert choice.reason is not None
+    assert reason in choice.reason
