@@ -109,8 +109,8 @@ class ExactTNB:
         return self.rest**k * mp.rf(self.eta, k) / mp.factorial(k) / mp.expm1(self.eta * self.size)
 
 
-ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.9, -0.5, -0.3, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e-6, 0.24, 0.26, 0.5, 1.0,
-        2.0, 30.5, 1e3, 1e6)  # fmt: skip
+ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.9, -0.5, -0.3, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e-6, 0.24, 0.26, 0.5, 0.9,
+        1.0, 2.0, 30.5, 1e3, 1e6)  # fmt: skip
 LOG_GAMMAS = (-1e-15, -1e-9, -1e-3, -0.3, -1.0, -2.0, -6.9, -40.0, -300.0, -690.77, -922.0)
 
 
@@ -203,6 +203,8 @@ LAWS: list[Law] = [
     TNB.with_mean(4.0, eta=1.0),
     TNB.with_mean(4.0, eta=6.5),
     TNB(0.7, 0.0),
+    TNB(0.5, -1.0),
+    TNB(2.0, -1.0),
     Binomial(7, 0.2),
     Binomial(3, 1.0),
     Fixed(1),
@@ -476,7 +478,15 @@ def test_thinning_closed_forms():
     law = TNB.from_gamma(0.0, 0.02)
     assert law.thin(keep).gamma == pytest.approx(1 - 0.98 * (1 - delta), rel=1e-14)
     assert TNB(0.0, -900.0).thin(keep).gamma == pytest.approx(delta, rel=1e-8)
-    assert TNB(0.0, -1e-12).thin(math.log(0.5)).log_gamma == pytest.approx(-0.5e-12, rel=1e-3)
+    assert TNB(0.0, -1e-12).thin(math.log(0.5)).log_gamma == pytest.approx(-0.5e-12, rel=1e-11)
+    for log_gamma in (-1e-12, -0.1, -0.6, -5.0, -690.0, -900.0):
+        for log_keep in (-1e-300, -1e-20, -0.3, -50.0):
+            with mp.workdps(700):
+                want = mp.log1p(mp.expm1(log_gamma) * mp.exp(log_keep))
+            close(TNB(0.5, log_gamma).thin(log_keep).log_gamma, want, 1e-12)
+    law = TNB.from_gamma(0.0, 0.0269)
+    assert law.thin(0.0).gamma == 0.0269
+    assert law.thin(0.0) is law
     assert Binomial(9, 0.3).thin(keep).p == pytest.approx(0.3 * (1 - delta) / (1 - 0.3 * delta), rel=1e-15)
     for bad in (0.1, -math.inf, math.nan):
         with pytest.raises(InvalidInput):
@@ -714,6 +724,55 @@ def test_gain_at_the_edge_against_enumeration(law):
             assert law.supremum_at_edge
         else:
             close(got, mp.log(excess), 2e-12, floor=1.0)
+
+
+def test_truncated_negative_binomial_by_its_parameters():
+    law = TNB(-0.0, -0.0)
+    assert (repr(law.parameters()), law.name) == ("{'eta': 0.0, 'gamma': 1.0}", "tnb")
+    assert math.copysign(1.0, law.log_gamma) == 1.0
+    assert TNB.from_gamma(0.5, 0.02) == TNB(0.5, math.log(0.02))
+    assert TNB.from_gamma(0.5, 1.0).max_runs == TNB(0.5, 0.0).max_runs == 1
+    assert TNB(0.5, -1e-9).max_runs is None
+    assert "given" not in repr(TNB.from_gamma(0.5, 0.02))
+    assert list(TNB(0.5, -707.9).parameters()) == ["eta", "gamma"]
+    assert list(TNB(0.5, -708.0).parameters()) == ["eta", "log_gamma"]
+    for bad in (0.5, 1e-300, math.nan, -math.inf):
+        with pytest.raises(InvalidInput, match="^gamma: "):
+            TNB(0.0, bad)
+    for bad in (0.0, -0.1, 1.0000001):
+        with pytest.raises(InvalidInput, match="0 < gamma <= 1"):
+            TNB.from_gamma(0.0, bad)
+    for bad in (-1.0, -1.5, math.nan):
+        with pytest.raises(InvalidInput, match="^eta: "):
+            TNB(bad, -1.0)
+    with pytest.raises(InvalidInput, match="^dist: "):
+        TNB(0.0, -1.0, "negative")
+    with pytest.raises(InvalidInput, match="^mean: "):
+        TNB.with_mean(1.0 - 1e-12, eta=0.0)
+
+
+def test_tails_of_a_narrow_law():
+    """Shape 1e4: a standard deviation of 1 % of the mean, so every tail is an integral over a narrow peak."""
+    from scipy import stats
+
+    eta, gamma = 1e4, 0.3
+    law = TNB.from_gamma(eta, gamma)  # gamma^eta is 0 to every digit: the truncation does nothing
+    mean, sd = eta * 0.7 / 0.3, math.sqrt(eta * 0.7) / 0.3
+    assert (law.mean, law.sd) == (pytest.approx(mean, rel=1e-12), pytest.approx(sd, rel=1e-9))
+    for k in (mean - 6 * sd, mean - sd, mean, mean + 2 * sd, mean + 8 * sd):
+        assert law.log_sf(int(k)) == pytest.approx(stats.nbinom.logsf(int(k), eta, gamma), rel=1e-8, abs=1e-10)
+        size_biased = stats.nbinom.logsf(int(k) - 1, eta + 1, gamma)
+        assert law.log_tail_mean(int(k)) == pytest.approx(law.log_mean + size_biased, rel=1e-8, abs=1e-10)
+
+
+def test_tails_at_huge_counts():
+    """P[K > k] of the logarithmic law is an incomplete beta function B(k+1, 0), over L."""
+    for log_gamma in (-1.0, -8.0):
+        law = TNB(0.0, log_gamma)
+        z = -mp.expm1(log_gamma)
+        for k in (1, 7, 100, 10**4):
+            want = z ** (k + 1) / (k + 1) * mp.hyp2f1(k + 1, 1, k + 2, z) / -mp.mpf(log_gamma)
+            close(law.log_sf(k), mp.log(want), 1e-11, floor=1.0)
 
 
 def test_a_run_nearly_sure_or_nearly_never():

@@ -123,7 +123,7 @@ class TruncatedNegativeBinomial(Law):
     @cached_property
     def _log_odds(self) -> float:
         """``log((1 - gamma)/gamma)``."""
-        return float(log_expm1(self._length)) if self._length > 0.0 else -math.inf
+        return float(log_expm1(self._length))
 
     @cached_property
     def log_mean(self) -> float:
@@ -154,7 +154,7 @@ class TruncatedNegativeBinomial(Law):
         return 1 if self._length == 0.0 else None
 
     def cumulant(self, s: float) -> float:
-        if self._length == 0.0 or s == 0.0:
+        if self._length == 0.0:
             return s
         log_share = self._log_odds + float(log_expm1(s))
         if log_share >= 0.0:  # e^s is beyond the radius 1/(1-gamma)
@@ -183,9 +183,9 @@ class TruncatedNegativeBinomial(Law):
     def _log_tail(self, k: float, power: float) -> float:
         """``log`` of the integral over [0, L] of ``(1 - e^-r)^k e^(-power r)``: an incomplete beta function."""
         size = self._length
-        peak = math.log1p(k / power) if power > 0.0 and k < power * 1e300 else size
+        peak = math.log1p(k / power) if power > 0.0 else size
         # beyond the end (1 - e^-r)^k is 1 to the last bit and what is left is an exponential
-        end = min(size, math.log(max(k, 1.0)) + 37.0) if k > 0.0 else 0.0
+        end = min(size, math.log(k) + 37.0) if k > 0.0 else 0.0
         body = log_integral(lambda r: k * log1mexp(-r) - power * r, 0.0, end, peak, 1.0)
         if end == size:
             return body
@@ -232,7 +232,7 @@ class TruncatedNegativeBinomial(Law):
         size, h = self._length, abs(self.eta)
         base = -math.log(size) - float(log_mean_exp(h * size))
         log_f, log_s = base + log_w + log_mean_exp(h * w), base + log_d + log_mean_exp(h * d)
-        return (log_f - h * d, log_s) if self.eta >= 0.0 else (log_f, log_s - h * w)
+        return log_f - max(self.eta, 0.0) * d, log_s + min(self.eta, 0.0) * w
 
     def log_pgf(self, rank: Rank) -> Array:
         if self._length == 0.0:
@@ -261,23 +261,20 @@ class TruncatedNegativeBinomial(Law):
         size, eta = self._length, self.eta
         if size == 0.0:
             return 0.5
-        if abs(eta) >= 0.25:
+        if eta >= 0.25:
             # (1 - G((1-eta)L)/G(L)) / (1 - e^(-eta L)) with G(x) = (e^x - 1)/x
             x = (1.0 - eta) * size
             if max(abs(x), size) <= 1.0:
                 gap = -0.5 * eta * size - log_sinhc_gap(size, eta)
             else:
                 gap = float(log_mean_exp(abs(x))) - float(log_mean_exp(size)) + (-eta * size if x >= 0.0 else -size)
-            if eta > 0.0:
-                return math.expm1(gap) / math.expm1(-eta * size)
-            return math.exp(eta * size + math.log(math.expm1(gap)) - math.log(-math.expm1(eta * size))) \
-                if gap < 700.0 else math.exp(eta * size + gap)  # fmt: skip
+            return math.expm1(gap) / math.expm1(-eta * size)
         # Near eta = 0 that is 0/0: integrate 1 - f over the rank, in d = log(1 + X u), du = e^d / (e^L - 1) dd
 
         def integrand(d: Array) -> Array:
             h = abs(eta)
             log_s = np.log(d / size) + log_mean_exp(h * d) - float(log_mean_exp(h * size))
-            return np.asarray(log_s - (h * (size - d) if eta < 0.0 else 0.0) + d - size, dtype=float)
+            return np.asarray(log_s + min(eta, 0.0) * (size - d) + d - size, dtype=float)
 
         return math.exp(log_integral(integrand, 0.0, size, size) - float(log1mexp(-size)))
 
@@ -287,13 +284,9 @@ class TruncatedNegativeBinomial(Law):
         return (1.0 + self.eta) * float(softplus(log_excess))
 
     def thin(self, log_keep: float) -> TruncatedNegativeBinomial:
-        lost = float(log1mexp(checked_keep(log_keep)))
-        if self._length == 0.0 or math.isinf(lost):
-            return self
-        log_gamma = float(logaddexp(self.log_gamma, self._log_not_gamma + lost))
-        if log_gamma > -0.5:
-            log_gamma = float(log1mexp(self._log_not_gamma + log_keep))
-        return TruncatedNegativeBinomial(self.eta, min(log_gamma, 0.0), self.label)
+        if checked_keep(log_keep) == 0.0:
+            return self  # gamma as typed
+        return TruncatedNegativeBinomial(self.eta, float(log1mexp(self._log_not_gamma + log_keep)), self.label)
 
     @property
     def log_mean_given_run(self) -> float:
