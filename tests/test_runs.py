@@ -504,8 +504,32 @@ def test_truncation_tail():
     wide = AtMost(Binomial(7, 0.2), 7)
     assert wide.affine_power
     assert (wide.tail_mass, wide.tail_mean, wide.max_runs) == (0.0, 0.0, 7)
-    huge = AtMost(Fixed(10), 10**9)
-    assert huge.mean == 10.0
+
+
+def test_truncation_that_changes_nothing_has_no_table():
+    """Every answer is the inner law's own: a table up to here would not fit into memory."""
+    rank = Rank.from_logit(np.linspace(-30.0, 30.0, 7))
+    lo, hi, width = Rank.from_u(np.array([0.1])), Rank.from_u(np.array([0.2])), np.log([0.1])
+    for inner in (Fixed(10), Binomial(7, 0.2), AtLeastOne(Binomial(7, 0.2)), TNB(0.5, 0.0)):
+        law = AtMost(inner, 10**9)
+        for name in ("mean", "log_mean", "sd", "log_prob_zero", "prob_zero", "expected_quantile", "log_mean_given_run",
+                     "second_factorial", "max_runs", "affine_power", "supremum_at_edge", "name"):  # fmt: skip
+            assert getattr(law, name) == getattr(inner, name), name
+        for name in ("log_density", "log_pgf", "log_survival"):
+            np.testing.assert_array_equal(getattr(law, name)(rank), getattr(inner, name)(rank))
+        np.testing.assert_array_equal(law.log_block(lo, hi, width), inner.log_block(lo, hi, width))
+        np.testing.assert_array_equal(law.log_pmf(np.arange(12.0)), inner.log_pmf(np.arange(12.0)))
+        for k in (0, 3, 12):
+            assert law.log_sf(k) == inner.log_sf(k)
+            assert law.log_cdf(k) == inner.log_cdf(k)
+            assert law.log_tail_mean(k) == inner.log_tail_mean(k)
+        assert law.cumulant(0.3) == inner.cumulant(0.3)
+        assert law.gain_at_edge(0.3) == inner.gain_at_edge(0.3)
+        assert law.parameters() == {**inner.parameters(), "max_runs": 10**9}
+        assert law.tail_mass == law.tail_mean == 0.0
+    assert AtMost(Fixed(10), 10) == AtMost(Fixed(10), 10)
+    with pytest.raises(InvalidInput, match="probability 0"):
+        AtMost(Fixed(10), 9)
 
 
 def test_truncation_at_the_limit_is_quick_and_bounded():

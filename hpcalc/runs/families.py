@@ -11,7 +11,7 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
 from hpcalc.powersums import log1mexp_minus
-from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, positive, times, whole_number
+from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_minus, positive, times, whole_number
 from hpcalc.runs.law import Echo, Law, RunCount
 from hpcalc.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
 
@@ -203,11 +203,8 @@ class Binomial(Law):
     def _log_fail(self, rank: Rank) -> Array:
         """``log(1 - p u)``: a run is not made, or stays below rank u."""
         log_pu = math.log(self.p) + rank.log_u
-        with np.errstate(over="ignore"):
-            near = np.log1p(-np.exp(np.minimum(log_pu, -0.6)))
-        return np.asarray(
-            np.where(log_pu < -0.6, near, logaddexp(self._log_miss, math.log(self.p) + rank.log_q)), dtype=float
-        )
+        far = logaddexp(self._log_miss, math.log(self.p) + rank.log_q)
+        return np.asarray(np.where(log_pu < -0.6, log1mexp(log_pu), far), dtype=float)
 
     def log_density(self, rank: Rank) -> Array:
         return np.asarray(self.log_mean + times(self.n - 1, self._log_fail(rank)), dtype=float)
@@ -216,11 +213,7 @@ class Binomial(Law):
         return np.asarray(self.n * self._log_fail(rank), dtype=float)
 
     def log_survival(self, rank: Rank) -> Array:
-        log_pu = math.log(self.p) + rank.log_u
-        with np.errstate(divide="ignore"):
-            far = np.log(-self._log_fail(rank))
-        hazard = np.where(log_pu < -36.0, log_pu, far)
-        return log1mexp_minus(math.log(self.n) + hazard)
+        return log1mexp_minus(math.log(self.n) + log_minus(math.log(self.p) + rank.log_u, self._log_fail(rank)))
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         base = self._log_fail(lo)
@@ -320,9 +313,7 @@ class Fixed(Law):
         return np.asarray(self.k * np.asarray(rank.log_q), dtype=float)
 
     def log_survival(self, rank: Rank) -> Array:
-        with np.errstate(divide="ignore"):
-            hazard = np.where(np.asarray(rank.log_u) < -36.0, rank.log_u, np.log(-np.asarray(rank.log_q)))
-        return log1mexp_minus(self.log_mean + hazard)
+        return log1mexp_minus(self.log_mean + log_minus(*rank))
 
     def log_block(self, lo: Rank, hi: Rank, log_width: Array) -> Array:
         return Binomial(self.k, 1.0).log_block(lo, hi, log_width)

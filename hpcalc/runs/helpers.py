@@ -14,6 +14,7 @@ __all__ = [
     "checked_keep",
     "finite_number",
     "log_hazard",
+    "log_minus",
     "log_softplus",
     "positive",
     "safe_exp",
@@ -65,17 +66,23 @@ def checked_keep(log_keep: float) -> float:
     return log_keep
 
 
+def log_minus(log_u: Array, log_q: Array) -> Array:
+    """``log(-log q)`` for ``q = 1 - u``, for u below the smallest double too."""
+    with np.errstate(divide="ignore"):
+        return np.where(np.asarray(log_u) < -36.0, log_u, np.log(-np.asarray(log_q)))
+
+
 def log_softplus(z: Array | float) -> Array:
     """``log log(1 + e^z)``, for ``e^z`` below the smallest double too."""
     z = np.asarray(z, dtype=float)
-    return np.where(z < -40.0, z, np.log(softplus(np.maximum(z, -40.0))))
+    with np.errstate(divide="ignore"):
+        return np.where(z < -40.0, z, np.log(softplus(z)))
 
 
 def log_hazard(log_x: Array | float) -> Array:
     """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
-    log_x = np.minimum(np.asarray(log_x, dtype=float), 0.0)
-    with np.errstate(divide="ignore"):
-        return np.where(log_x < -40.0, log_x, np.log(-log1mexp(np.maximum(log_x, -40.0))))
+    log_x = np.asarray(log_x, dtype=float)
+    return log_minus(log_x, log1mexp(log_x))
 
 
 def sharper(log_x: Array, log_rest: Array) -> Array:

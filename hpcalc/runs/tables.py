@@ -14,7 +14,7 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, logaddexp, logsumexp
 from hpcalc.powersums import PowerSum
-from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, safe_exp, sharper, whole_number
+from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_minus, safe_exp, sharper, whole_number
 from hpcalc.runs.law import Echo, Law
 
 __all__ = ["AtMost", "FinitePmf"]
@@ -123,11 +123,8 @@ class _Tabular(Law):
 
     def _raw(self, rank: Rank) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
-        log_u = np.asarray(rank.log_u, dtype=float)
-        with np.errstate(divide="ignore"):
-            hazard = np.where(log_u < -36.0, log_u, np.log(-np.asarray(rank.log_q)))
         log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
-        return log_f, self._sums[0].log_drop(np.zeros(()), hazard)
+        return log_f, self._sums[0].log_drop(np.zeros(()), log_minus(*rank))
 
     def log_survival(self, rank: Rank) -> Array:
         log_f, log_s = self._raw(rank)
