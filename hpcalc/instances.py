@@ -34,6 +34,9 @@ __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"
 _MARGIN = 1e-9
 # Groups of outcomes in the first, coarse search for an order.
 _GROUPS = 60
+# Where a search for three points starts: the top block smaller by these in log odds.
+_BETTER = np.array([-6.0, -4.5, -3.0, -2.25, -1.5, -1.0, -0.5, 0.5])
+_LARGE_DELTA = 1e-5
 # An instance this close to the reported value needs no rival.
 _CLOSE = 5e-3
 
@@ -47,9 +50,10 @@ class LowerBound:
     epsilon : float
         No analysis under the same assumptions can report less.
     instance : str
-        The mechanism: ``"region-pair"``, ``"three-point"``, ``"gaussian-pair"``, ``"loss-distribution"``.
+        The mechanism: ``"region-pair"``, ``"three-point"``, ``"two-point"``, ``"gaussian-pair"``,
+        ``"loss-distribution"``.
     outcomes : tuple of (tuple of float, tuple of float) or None
-        Of a three-point mechanism: log-probabilities of its outcomes under either input, the best-ranked first.
+        Of a mechanism of two or three points: log-probabilities of its outcomes under either input, best-ranked first.
     """
 
     epsilon: float
@@ -429,7 +433,7 @@ def _three_point_beside_slack(
     search on the three points otherwise: Lemma 20 of Papernot and Steinke 2022 holds with equality.
     """
     if base.slack == 0.0:
-        return _three_point(base, law, log_delta, upper, curve)
+        return _few_points(base, law, log_delta, upper, curve)
     if base.slack >= 1.0:
         return None
     # a little less is subtracted than was added, so that rounding lowers epsilon
@@ -438,7 +442,49 @@ def _three_point_beside_slack(
         return LowerBound(math.inf, "three-point")
     log_left = float(logsubexp(log_delta, log_added) - log1mexp(log_added))
     core, thinned = base.core, law.thin(math.log1p(-base.slack))
-    return _three_point(core, thinned, min(log_left, 0.0), upper, rank_curve(core, thinned))
+    return _few_points(core, thinned, min(log_left, 0.0), upper, rank_curve(core, thinned))
+
+
+def _few_points(base: Base, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
+    """The better of a three-point and a two-point mechanism."""
+    hope, u, v = _two_points(law, log_delta, curve)
+    three = _three_point(base, law, log_delta, upper, curve, least=hope)
+    if three is not None or hope <= 0.0:
+        return three
+    constraints = _Constraints(base)
+    # V was interpolated: it may lie a little above, or fall short
+    for give in (-4e-3, -2e-3, -1e-3, -5e-4, -2e-4, -1e-4, -3e-5, 0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
+        moved = Rank.from_logit((1.0 - give) * (v.log_u - v.log_q) + give * (u.log_u - u.log_q))
+        log_q, log_p = np.concatenate(u), np.concatenate(moved)
+        if max(constraints.excess(log_q, log_p)[0], constraints.excess(log_p, log_q)[0]) <= 0.0:
+            epsilon = float(_last_block(law, log_delta, u, moved)[0]) - 1e-10
+            return LowerBound(max(epsilon, 0.0), "two-point", (tuple(log_q.tolist()), tuple(log_p.tolist())))
+    return None
+
+
+def _two_points(law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Rank, Rank]:
+    """Best mechanism of two outcomes, a top block ``(u, V(u))`` and the rest: what it may prove, and u and V(u).
+
+    What is bad here is the last rank, which few runs in all spare: the instance for a fixed number of runs.
+    """
+    inner = slice(1, -1)
+    node, image = curve.rank.take(inner), curve.image.take(inner)
+    logit_u, logit_v = (part.log_u - part.log_q for part in (node, image))
+    top = int(np.argmax(_last_block(law, log_delta, node, image)))
+    fine = np.interp(np.linspace(top - 1.0, top + 1.0, 41), np.arange(logit_u.size), logit_u)
+    u, v = Rank.from_logit(fine), Rank.from_logit(np.interp(fine, logit_u, logit_v))
+    found = _last_block(law, log_delta, u, v)
+    best = slice(int(np.argmax(found)), int(np.argmax(found)) + 1)
+    return float(found[best][0]), u.take(best), v.take(best)
+
+
+def _last_block(law: Law, log_delta: float, u: Rank, v: Rank) -> Array:
+    """``log((dA - delta)/dA')`` of what is ranked after u (after v under the other input)."""
+    end = Rank(np.zeros_like(u.log_u), np.full_like(u.log_u, -np.inf))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_a, log_b = law.log_block(u, end, u.log_q), law.log_block(v, end, v.log_q)
+        out = np.where(log_a > log_delta, logsubexp(np.maximum(log_a, log_delta), log_delta) - log_b, -np.inf)
+    return np.asarray(np.where(np.isnan(out), -np.inf, out), dtype=float)
 
 
 class _Blocks(Protocol):
@@ -449,9 +495,15 @@ class _Blocks(Protocol):
 
 
 def _three_point(
-    base: Base, law: _Blocks, log_delta: float, upper: float, curve: RankCurve, logit: float | None = None
+    base: Base,
+    law: _Blocks,
+    log_delta: float,
+    upper: float,
+    curve: RankCurve,
+    logit: float | None = None,
+    least: float = 0.0,
 ) -> LowerBound | None:
-    """Best three-point mechanism, checked at every order in both directions.
+    """Best three-point mechanism that proves more than ``least``, checked at every order in both directions.
 
     The search starts at the maximiser of R1's M (or the given log odds of the top block), and from better ranks too
     where that leaves a gap to ``upper``. It uses few orders and an interpolated region; the instance it finds is then
@@ -470,23 +522,33 @@ def _three_point(
 
     logit = float(rank.log_u - rank.log_q) if logit is None else logit
     best_x, best = np.zeros(3), -math.inf
-    for better in (np.zeros(1), np.array([-6.0, -4.5, -3.0, -2.25, -1.5, -1.0, -0.5, 0.5])):
-        start = _starts(law, log_delta + math.log(order / (order - 1.0)), logit + better)
+    log_gain = log_delta + math.log(order / (order - 1.0))
+    rounds = [_starts(law, log_gain, logit + np.zeros(1)), _starts(law, log_gain, logit + _BETTER)]
+    if log_delta > math.log(_LARGE_DELTA):
+        rounds.append(_large_starts(logit))
+    for start in rounds:
         value = values(start)
-        top = int(np.argmax(value))
+        top = _first_of_best(value)
         if value[top] > best:
             best_x, best = _climb(values, start[top], float(value[top]))
         if best > upper * (1.0 - _CLOSE):
             break
-    if not math.isfinite(best):
+    if not least < best < math.inf:
         return None
     constraints = _Constraints(base)
     for give in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1):
         x = np.array([best_x[0], best_x[1], math.log(math.exp(min(best_x[2], 0.0)) * (1.0 + give) + give)])
         certified = _certified_three_point(constraints, law, log_delta, x, curve)
         if certified is not None:
-            return certified
+            return certified if certified.epsilon > least else None
     return None
+
+
+def _large_starts(logit: float) -> Array:
+    """Candidates for a large δ, where the best bad outcome is no longer small."""
+    places = np.concatenate([logit + np.array([-2.0, -1.0]), np.linspace(-5.0, 1.0, 7)])
+    grid = np.meshgrid(places, np.arange(-5.0, 0.0, 0.6), [-9.0, -4.0, -2.0, -1.0, -0.5], indexing="ij")
+    return np.column_stack([part.ravel() for part in grid])
 
 
 def _starts(law: _Blocks, log_gain: float, logit: Array) -> Array:
@@ -499,6 +561,15 @@ def _starts(law: _Blocks, log_gain: float, logit: Array) -> Array:
     return np.column_stack([logit[place], np.minimum(log_b[place] + rise, -0.7), share])
 
 
+_SAME = 1e-10
+
+
+def _first_of_best(value: Array) -> int:
+    """The first of the largest values that are equal but for rounding: a search must not turn on the last bit."""
+    top = float(np.max(value))
+    return int(np.argmax(value >= top - _SAME * abs(top))) if math.isfinite(top) else int(np.argmax(value))
+
+
 def _climb(values: Callable[[Array], Array], x: Array, best: float) -> tuple[Array, float]:
     """Pattern search: the best of the 27 points around, then around that, with smaller steps where none is better."""
     widths = np.array([0.3, 0.4, 1.5])
@@ -506,8 +577,8 @@ def _climb(values: Callable[[Array], Array], x: Array, best: float) -> tuple[Arr
     for _ in range(22):
         trial = x + offsets * widths
         value = values(trial)
-        top = int(np.argmax(value))
-        moved = value[top] > best
+        top = _first_of_best(value)
+        moved = value[top] > best + _SAME * abs(best)
         if moved:
             gained, best, x = float(value[top]) - best, float(value[top]), trial[top]
             if gained < 2e-5 * abs(best) and widths[0] < 0.05:
@@ -654,7 +725,7 @@ class _Constraints:
         if loss > 0.0:
             return loss, 1.0
         value, slope = _moment_excess(self.orders, self.budget, log_q, log_p)
-        if self._continuous:
+        if self._continuous and np.max(value) <= 0.0:
             near = value > -self._NEAR * self.budget
             cells = np.flatnonzero(near[1:] | near[:-1])
             if cells.size:
@@ -670,17 +741,16 @@ class _Constraints:
 def _moment_excess(orders: Array, budget: Array, log_q: Array, log_p: Array) -> tuple[Array, Array]:
     """Per order ``log sum q^a p^(1-a) - budget``, and what it loses per unit of ``log p`` of the second outcome."""
     h = orders - 1.0
-    losses = [h * (q - p) for q, p in zip(log_q.tolist(), log_p.tolist(), strict=True)]
-    first, second, third = (q + loss for q, loss in zip(log_q.tolist(), losses, strict=True))
-    top = np.maximum(np.maximum(first, second), third)
+    losses = h * (log_q - log_p)[:, None]
+    terms = log_q[:, None] + losses
+    top = np.max(terms, axis=0)
     with np.errstate(under="ignore"):
-        moment = top + np.log(np.exp(first - top) + np.exp(second - top) + np.exp(third - top))
-        share = np.exp(second - moment)
+        moment = top + np.log(np.sum(np.exp(terms - top), axis=0))
+        share = np.exp(terms[1] - moment)
         # close to 0 the outcomes are kept apart from 1 to spare cancellation
-        near = np.maximum(np.maximum(losses[0], losses[1]), losses[2]) < 0.5
+        near = np.max(losses, axis=0) < 0.5
         if near.any():
-            gain = sum(math.exp(q) * np.expm1(loss[near]) for q, loss in zip(log_q.tolist(), losses, strict=True))
-            moment[near] = np.log1p(gain)
+            moment[near] = np.log1p(np.exp(log_q) @ np.expm1(losses[:, near]))
     return moment - budget, h * share
 
 

@@ -46,6 +46,12 @@ def test_no_bound_is_broken(base, law, delta):
         (PureDP(0.1), Poisson(10.0), 1e-3),
         (ZCDP(0.1), Threshold(0.1), 1e-3),
         (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Threshold(0.1), 1e-3),
+        (PureDP(1.0), LOGARITHMIC, 0.1),
+        (Gaussian(10.0), TruncatedNegativeBinomial.with_mean(20.0, eta=-0.8), 1e-3),
+        (Laplace(2.0), FinitePmf(((0, 0.3), (1, 0.3), (20, 0.4))), 0.1),
+        (ZCDP(0.1), Fixed(5), 1e-3),
+        (ZCDP(1.0), Binomial(11, 0.9), 0.1),
+        (ZCDP(0.1), TruncatedNegativeBinomial.with_mean(20.0, eta=-0.8), 0.1),
     ],
 )
 def test_the_lower_bound_is_no_worse_than_the_attack(base, law, delta):

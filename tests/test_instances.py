@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mechanisms import best_of_k, hockey_stick, pgf_of, renyi
 
-from hpcalc import paper
+from hpcalc import instances, paper
 from hpcalc.analysis import bound
 from hpcalc.base import (
     ZCDP,
@@ -41,7 +41,7 @@ def lower(base: Base, law: Law, delta: float) -> LowerBound:
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# three-point mechanisms, rebuilt from their probabilities
+# mechanisms of two or three points, rebuilt from their probabilities
 # ---------------------------------------------------------------------------------------------------------------
 
 
@@ -50,9 +50,9 @@ def three_points(found: LowerBound) -> tuple[list[mp.mpf], list[mp.mpf]]:
     assert found.outcomes is not None
     out = []
     for logs in found.outcomes:
-        top, bad, rest = (mp.exp(mpf(x)) for x in logs)
-        assert abs(top + bad + rest - 1) < mpf("1e-12")
-        out.append([top, bad, 1 - top - bad])
+        points = [mp.exp(mpf(x)) for x in logs]
+        assert abs(mp.fsum(points) - 1) < mpf("1e-12")
+        out.append([*points[:-1], 1 - mp.fsum(points[:-1])])
     return out[0], out[1]
 
 
@@ -95,13 +95,20 @@ THREE_POINT = [
     (RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0, 64.0: 9.0}), Poisson(5.0), 1e-5),
     (RDPCurve({2.0: 0.5, math.inf: 1.2}), tnb(10.0, eta=0.0), 1e-5),
     (compose(ZCDP(0.05), ZCDP(0.02)), tnb(10.0, eta=0.0), 1e-6),
+    (ZCDP(0.1), tnb(20.0, eta=-0.8), 0.1),
+]
+# the last rank is the bad one
+TWO_POINT = [
+    (ZCDP(0.1), Fixed(5), 1e-6),
+    (ZCDP(0.005), Fixed(5), 1e-3),
+    (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Fixed(5), 1e-9),
 ]
 
 
-@pytest.mark.parametrize(("base", "law", "delta"), THREE_POINT, ids=lambda x: repr(x)[:40])
-def test_three_point_mechanism_meets_every_order(base, law, delta):
+@pytest.mark.parametrize(("base", "law", "delta"), THREE_POINT + TWO_POINT, ids=lambda x: repr(x)[:40])
+def test_mechanism_of_few_points_meets_every_order(base, law, delta):
     found = lower(base, law, delta)
-    assert found.instance == "three-point"
+    assert found.instance == ("two-point" if (base, law, delta) in TWO_POINT else "three-point")
     q, p = three_points(found)
     for one, other in ((q, p), (p, q)):
         assert worst_order(one, other, base) <= 0.0
@@ -201,6 +208,37 @@ def test_no_ordering_of_a_pair_beats_the_bound(law):
             orders.append(rng.sample(range(size), size))
         for order in orders:
             assert enumerated(base, law, answer.epsilon, order, q, p) <= mpf(delta) * (1 + mpf("1e-9"))
+
+
+@pytest.mark.parametrize("law", [Poisson(6.0), tnb(10.0, eta=-0.5), Binomial(8, 0.5), Fixed(3)], ids=repr)
+@pytest.mark.parametrize("delta", [0.05, 1e-3])
+def test_the_best_merge_of_two_ends(law, delta):
+    """All merges of six outcomes, enumerated: dynamic programming finds the best one."""
+    base, epsilon = Gaussian(1.0), 1.0
+    pair = region_pair(base, np.linspace(-2.0, 1.0, 5))
+    size = pair[0].size
+    q, p = (np.exp(part) for part in pair)
+
+    def proven(order: list[int]) -> mp.mpf:
+        return enumerated(base, law, epsilon, order, q, p)
+
+    values = {}
+    for low in itertools.product([True, False], repeat=size - 1):
+        first, last, order = 0, size - 1, []
+        for is_low in low:
+            order.append(first if is_low else last)
+            first, last = (first + 1, last) if is_low else (first, last - 1)
+        values[(*order, first)] = proven([*order, first])
+    merges = instances._Merges(law, pair, np.arange(size + 1), math.log(delta))
+    order = merges.best(epsilon)
+    assert float(values[tuple(order.tolist())]) == pytest.approx(float(max(values.values())), rel=1e-9)
+    # the search ends where the best merge at its epsilon has a divergence of delta
+    found = instances._search_merges(law, pair, math.log(delta), 0.0)
+    epsilon = found
+    reached = max(proven(list(order)) for order in values)
+    assert reached <= mpf(delta) * (1 + mpf("1e-4")) or found == 0.0
+    epsilon = found * 0.999
+    assert found == 0.0 or max(proven(list(order)) for order in values) >= mpf(delta)
 
 
 @pytest.mark.parametrize(
