@@ -88,24 +88,19 @@ def log_supremum(curve: RankCurve, orders: Array) -> Array:
     On each edge of the curve's dominating polygon both functions are linear in u, and ``A^a B^(1-a)`` is convex in
     (A, B): its maximum is at a corner.
     """
-    values, _ = _edge_maxima(curve, np.atleast_1d(np.asarray(orders, dtype=float)))
-    return np.asarray(np.max(values, axis=1), dtype=float)
+    return np.asarray(np.max(_corners(curve, np.atleast_1d(np.asarray(orders, dtype=float))), axis=1), dtype=float)
 
 
-def _edge_maxima(curve: RankCurve, orders: Array) -> tuple[Array, Array]:
-    """Per order and polygon edge the maximum of ``a log A - (a-1) log B``; also the values at the nodes."""
+def _corners(curve: RankCurve, orders: Array) -> Array:
+    """Per order and corner of the polygon ``a log A - (a-1) log B``; nodes and tips of triangles take turns."""
     log_b, log_a = curve.vertices
     order = orders[:, None]
     with np.errstate(invalid="ignore"):
-        corners = np.where(np.isneginf(log_a), -np.inf, order * log_a - (order - 1.0) * log_b)
-    edges = np.maximum(corners[:, :-1], corners[:, 1:])
-    # An F with F(1) = 0 ends in a corner (0, 0), beside one that may be (A, 0): the argument below bounds that cell.
-    unbounded = np.isposinf(edges[:, -2:]).any(axis=1)
-    if unbounded.any():
-        tail = _tail_bound(curve, orders)
-        edges[:, -2] = np.where(unbounded, -np.inf, edges[:, -2])
-        edges[:, -1] = np.where(unbounded, tail, edges[:, -1])
-    return edges, corners[:, 0::2]
+        out = np.where(np.isneginf(log_a), -np.inf, order * log_a - (order - 1.0) * log_b)
+    if np.isposinf(out[:, -2]).any():
+        # An F with F(1) = 0 ends in (0, 0), beside a tip that may be (A, 0): the argument below bounds that cell.
+        out[:, -2] = np.minimum(out[:, -2], _tail_bound(curve, orders))
+    return out
 
 
 def _tail_bound(curve: RankCurve, orders: Array) -> Array:
@@ -175,8 +170,8 @@ class RefinedRDP:
         out = np.full(flat.shape, np.inf)
         if finite.any():
             out[finite] = self._rdp(flat[finite])
-        if self.base.pure_epsilon < math.inf:
-            out = np.minimum(out, refined_pure(self.base.pure_epsilon, self.law) if not finite.all() else np.inf)
+        if not finite.all():
+            out = np.minimum(out, refined_pure(self.base.pure_epsilon, self.law))
         return out.reshape(order.shape)
 
     def _rdp(self, order: Array) -> Array:
@@ -199,15 +194,12 @@ class RefinedRDP:
         curve = self._curve
         order = np.atleast_1d(np.asarray(orders, dtype=float))
         for _ in range(8):
-            edges, nodes = _edge_maxima(curve, order)
-            top, known = np.max(edges, axis=1), np.nanmax(nodes, axis=1)
+            corners = _corners(curve, order)
+            nodes, tips = corners[:, 0::2], corners[:, 1::2]
+            top, known = np.max(tips, axis=1), np.max(nodes, axis=1)
             open_ = np.isfinite(top) & (top > known + target * np.maximum(1.0, np.abs(known)))
-            if not open_.any() or curve.x.size > 4000:
-                break
-            per_cell = np.maximum(edges[open_, 0::2], edges[open_, 1::2])
             enough = known[open_] + 0.1 * (top[open_] - known[open_])
-            split = (per_cell > enough[:, None]).any(axis=0)
-            finer = curve.refine(split, 8)
+            finer = curve.refine((tips[open_] > enough[:, None]).any(axis=0), 8) if curve.x.size <= 4000 else curve
             if finer is curve:
                 break
             curve = finer

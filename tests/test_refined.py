@@ -29,7 +29,7 @@ from hpcalc.refined import (
     Price,
     ProfileBound,
     RefinedRDP,
-    _edge_maxima,
+    _corners,
     _tail_bound,
     concave_hull,
     conditional_log_profile,
@@ -437,16 +437,25 @@ def test_supremum_on_a_polygon_by_brute_force():
     for _ in range(40):
         log_b, log_a = polygon(rng, 2 * rng.randint(1, 12) + 1, rng.choice([-1.0, 0.3]))
         curve: Any = SimpleNamespace(vertices=(log_b, log_a))
-        edges, nodes = _edge_maxima(curve, orders)
-        assert edges.shape == (5, log_a.size - 1)
+        corners = _corners(curve, orders)
+        assert corners.shape == (5, log_a.size)
         a = np.log1p(share[:, None] * np.expm1(np.diff(log_a))) + log_a[:-1]
         b = np.log1p(share[:, None] * np.expm1(np.diff(log_b))) + log_b[:-1]
-        for order, row, known in zip(orders, edges, nodes, strict=True):
+        for order, row in zip(orders, corners, strict=True):
             value = order * a - (order - 1.0) * b
             direct = value.max(axis=0)
-            np.testing.assert_allclose(row, direct, rtol=1e-11, atol=1e-11)
-            np.testing.assert_allclose(known, order * log_a[0::2] - (order - 1.0) * log_b[0::2], rtol=1e-12)
-        np.testing.assert_array_equal(log_supremum(curve, orders), edges.max(axis=1))
+            # no point of an edge is above both its ends
+            np.testing.assert_allclose(np.maximum(row[1:], row[:-1]), direct, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(row, order * log_a - (order - 1.0) * log_b, rtol=1e-12)
+        np.testing.assert_array_equal(log_supremum(curve, orders), corners.max(axis=1))
+    # an end in (0, 0) adds nothing; F(V) = 0 before the last cell leaves no bound
+    none = -math.inf
+    ending: Any = SimpleNamespace(
+        vertices=(np.array([0.0, -1.0, -3.0, -9.0, none]), np.array([0.0, 0.5, 0.2, -7.0, none]))
+    )
+    assert log_supremum(ending, np.array([2.0]))[0] == pytest.approx(3.4, rel=1e-12)
+    early = rank_curve(ApproxDP(0.5, 0.1), Fixed(3))
+    assert log_supremum(early, np.array([2.0]))[0] == math.inf
 
 
 def test_supremum_where_f_vanishes():
@@ -464,10 +473,12 @@ def test_supremum_where_f_vanishes():
                 want = order * math.log(law.mean) - h * math.log(c) + (least - 1) * moment
                 tail = float(_tail_bound(curve, np.array([order]))[0])
                 assert tail == pytest.approx(want, rel=1e-9)
-                edges, _ = _edge_maxima(curve, np.array([order]))
-                assert edges[0, -1] == tail
-                assert edges[0, -2] == -math.inf
-                assert np.isfinite(edges[0, :-2]).all()
+                corners = _corners(curve, np.array([order]))
+                assert corners[0, -2] <= tail
+                assert corners[0, -1] == -math.inf
+                assert np.isfinite(corners[0, :-1]).all()
+                if curve.vertices[0][-2] == -math.inf:
+                    assert corners[0, -2] == tail
                 # the bound holds beyond the last node but one
                 rank = Rank.from_log_q(np.linspace(log_q, log_q - 30.0, 50))
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -496,13 +507,32 @@ def test_renyi_bound_keeps_shapes_and_never_goes_below_zero():
     assert np.all(RefinedRDP(PureDP(0.0), Fixed(1)).rdp([1.5, 2.0]) == 0.0)
 
 
+def test_renyi_formula_is_rounded_up():
+    """From the same supremum and the same curve of one run, with 50 digits."""
+    orders = np.array([1.0 + 1e-9, 1.0 + 1e-6, 1.1, 2.0, 30.0])
+    coins = [FinitePmf((p, 1.0 - p)) for p in np.linspace(0.03, 0.97, 25)]
+    with mp.workdps(50):
+        for base in (PureDP(1e-3), Gaussian(3.0), ZCDP(0.2)):
+            for law in (*coins, MIXED, AtMost(Poisson(3.0), 9), Poisson(10.0), tnb(10.0, eta=0.0), Binomial(9, 0.3)):
+                plain = RefinedRDP(base, law, rank_curve(base, law, 32))
+                log_m, moments, found = plain.log_m(orders), (orders - 1.0) * base.rdp(orders), plain.rdp(orders)
+                for order, m, moment, value in zip(orders, log_m, moments, found, strict=True):
+                    h, big, gain = mp.mpf(order) - 1, mp.exp(mp.mpf(m)), mp.expm1(mp.mpf(moment))
+                    if law.affine_power:
+                        want = mp.log1p(big * gain) / h
+                    else:
+                        want = mp.log(mp.mpf(law.prob_zero) + big * (1 + gain)) / h
+                    assert want <= value
+                    assert value <= want * (1 + mp.mpf("1e-11")) + mp.mpf("1e-14") / h
+
+
 def test_sharpening_closes_the_gap():
     for base, law in ((ZCDP(0.1), tnb(40.0, eta=0.0)), (Gaussian(0.7), Poisson(10.0)), (Laplace(1.0), MIXED)):
         for target in (1e-6, 1e-3):
             orders = np.array([1.3, 4.0])
             sharp = RefinedRDP(base, law).sharpen(orders, target)
-            edges, nodes = _edge_maxima(sharp._curve, orders)
-            top, known = edges.max(axis=1), np.nanmax(nodes, axis=1)
+            corners = _corners(sharp._curve, orders)
+            top, known = corners.max(axis=1), corners[:, 0::2].max(axis=1)
             assert np.all(top <= known + target * np.maximum(1.0, np.abs(known)) * 1.0000001)
             assert sharp._curve.x.size < 1500
         coarse = rank_curve(base, law)
