@@ -194,7 +194,7 @@ def last_passing(
             guess = here - value / abs(slope)
         if guess is not None and (guess - here) * towards > 0.0:
             # a little too far, to have the answer in between
-            move = min(max((guess - here) * towards * 1.05, 1e-5), 6.0 * step)
+            move = min(max((guess - here) * towards * 1.05, 1e-5), 100.0 * step)
         else:
             move = min(20.0 * abs(value) + 1e-3, 1.0) * step  # a first guess that is near is not left by far
         ahead = near(here + towards * move)

@@ -103,6 +103,8 @@ class Question:
         Conversion rule for Rényi curves.
     orders : ndarray or None
         Orders to restrict Rényi bounds to.
+    thorough : bool
+        Whether to count events, which takes a while; without it an answer may be larger than need be.
     """
 
     base: Base
@@ -110,6 +112,7 @@ class Question:
     log_delta: float
     rule: str = "best"
     orders: Array | None = None
+    thorough: bool = True
 
     @property
     def law(self) -> Law:
@@ -201,7 +204,7 @@ def _renyi(question: Question) -> Evaluated | None:
     form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
     citation, value = _R1, answer.value
     conditions: tuple[str, ...] = (form,)
-    if question.rule == "best" and answer.order is not None and not base.exact_profile:
+    if question.thorough and question.rule == "best" and answer.order is not None and not base.exact_profile:
         value = counted_epsilon(base, law, log_delta, answer.order, value, question.core_curve)
         if value < answer.value:
             citation += ", its event counted"

@@ -503,7 +503,8 @@ def plan(
 
     Notes
     -----
-    Every value has six significant digits, was itself given to ``bound`` and met the target; the next one did not.
+    Every value has six significant digits (three where the search runs more than a million times on average), was
+    itself given to ``bound`` and met the target; the next one did not.
     The mean number of runs is at least 1.
 
     Examples

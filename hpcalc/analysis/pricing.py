@@ -75,7 +75,7 @@ class Pricer:
 
     def quick(self, base: Base, runs: RunCount, method: str) -> float:
         """ε by some of the methods only: never below what :meth:`full` says, inf where they do not apply."""
-        question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders)
+        question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
         include = wanted(method)
         free = self.method == "best"  # the exact bound for a pure base costs nothing
         if not base.finite:
@@ -104,7 +104,8 @@ class Pricer:
         start : float
             First guess.
         far : callable
-            Whether a number is too bold for anybody to look further where the quicker bounds end.
+            Whether a number is too bold for anybody to look closely: there three digits do, and the search ends where
+            the quicker bounds do.
 
         Returns
         -------
@@ -135,13 +136,16 @@ class Pricer:
             # three digits first: whether the winner at the start still wins near the answer is seen there
             coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
             found = last_passing(cheap, target, coarse, self._guess(inputs, here, known, target, grid))
-            near = found.beyond if found.beyond is not None else found.value
-            if near is not None and found.beyond is not None and full(near)[0] < trail[near] * (1.0 - 1e-9):
-                if far(near) and full(near)[0] <= target:
-                    return Crossing(near, answers[near], None, None)
-                found = last_passing(full, target, grid, near, _slope(trail, near))
+            if found.beyond is not None and full(found.beyond)[0] < trail[found.beyond] * (1.0 - 1e-9):
+                if far(found.beyond) and full(found.beyond)[0] <= target:
+                    return Crossing(found.beyond, answers[found.beyond], None, None)
+                found = last_passing(full, target, grid, found.beyond, _slope(trail, found.beyond))
             else:
-                found = last_passing(cheap, target, grid, here if near is None else near, _slope(trail, near))
+                if found.beyond is None or not far(found.beyond):
+                    near = found.beyond or found.value or here
+                    found = last_passing(cheap, target, grid, near, _slope(trail, near))
+                else:
+                    grid = coarse
                 if found.value is not None and found.beyond is None:
                     # everything passes, as far as values go: nothing is to be gained by a sharper look
                     return Crossing(found.value, self.full(*inputs(found.value), prices=False), None, None)
@@ -177,7 +181,7 @@ class Pricer:
         if method == "best":
             base, runs = inputs(here)
             self.tick()
-            question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders)
+            question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
             found = evaluate(question, wanted(method)) if base.finite else []
             winner = min(found, key=lambda item: item.epsilon, default=None)
             if winner is not None and winner.method in _CHEAPER:
@@ -215,10 +219,8 @@ class Pricer:
         return found.value if found.value is not None else here
 
 
-def _slope(trail: dict[float, float], here: float | None) -> float | None:
+def _slope(trail: dict[float, float], here: float) -> float | None:
     """Rise of ``log ε`` per unit of ``log x`` around a number, from evaluations that are not too near each other."""
-    if here is None:
-        return None
     known = {math.log(x / here): math.log(value) for x, value in trail.items() if 0.0 < value < math.inf}
     away = [place for place in known if abs(place) > 1e-3]
     near = min(known, key=abs, default=None)
