@@ -30,6 +30,8 @@ from hpcalc import (
     repeat,
 )
 from hpcalc.analysis.shapes import shape_of
+from hpcalc.base import Base
+from hpcalc.dpsgd import DPSGD
 from hpcalc.ranks import _known_regions
 from hpcalc.solve import Grid, last_passing
 from hpcalc.utility import success_probability
@@ -85,13 +87,14 @@ def test_the_crossing_at_the_ends_of_the_range() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # laws
 
-_BASES = [ZCDP(0.01), ZCDP(0.1), Gaussian(2.0), PureDP(0.3)]
+_TRAINING = DPSGD(256 / 60000, 1.1, 14062)  # Papernot and Steinke 2022, Section 3.5: at delta = 1e-5
+_BASES = [ZCDP(0.01), ZCDP(0.1), Gaussian(2.0), PureDP(0.3), _TRAINING]
 
 
 def _reached() -> list[object]:
-    """Every base with every target; those that take seconds, because searches get absurdly long there, run apart."""
+    """Every base with every target; those that take seconds run apart."""
     slow = {("Gaussian(sigma=2.0)", 8.0), ("PureDP(epsilon=0.3)", 4.0), ("PureDP(epsilon=0.3)", 8.0),
-            ("ZCDP(rho=0.01)", 2.0), ("ZCDP(rho=0.01)", 8.0)}  # fmt: skip
+            ("ZCDP(rho=0.01)", 2.0), ("ZCDP(rho=0.01)", 8.0), (str(_TRAINING), 4.0), (str(_TRAINING), 8.0)}  # fmt: skip
     return [
         pytest.param(base, target, marks=[pytest.mark.fuzz] * ((str(base), target) in slow), id=f"{base}-{target:g}")
         for base in _BASES
@@ -100,14 +103,15 @@ def _reached() -> list[object]:
 
 
 @pytest.mark.parametrize(("base", "target"), _reached())
-def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: object, target: float) -> None:
-    if bound(base, Fixed(1), lower=False).epsilon > target:  # type: ignore[arg-type]
+def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Base, target: float) -> None:
+    delta = 1e-5 if base is _TRAINING else 1e-6
+    if bound(base, Fixed(1), delta=delta, lower=False).epsilon > target:
         # not even one run on average is within reach
-        assert bound(base, Poisson(1.0), lower=False).epsilon > target  # type: ignore[arg-type]
+        assert bound(base, Poisson(1.0), delta=delta, lower=False).epsilon > target
         with pytest.raises(TargetOutOfReach, match="out of reach"):
-            plan(base, target_epsilon=target)  # type: ignore[arg-type]
+            plan(base, target_epsilon=target, delta=delta)
         return
-    answer = plan(base, target_epsilon=target)  # type: ignore[arg-type]
+    answer = plan(base, target_epsilon=target, delta=delta)
     _known_regions.cache_clear()  # a user's own process knows nothing of this one
     for item in answer.solutions:
         if item.runs is None:
@@ -118,13 +122,15 @@ def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: ob
         assert float(f"{item.value:.5e}") == item.value
         assert item.runs.mean >= 1.0 - 1e-12
         law = item.shape.law(item.value)
-        again = bound(base, law)  # type: ignore[arg-type]
+        again = bound(base, law, delta=delta)
         assert again.epsilon <= target
         assert again.epsilon == pytest.approx(item.cost.epsilon, rel=1e-12)  # type: ignore[union-attr]
-        if item.beyond is None:
-            assert "every gamma meets the target" in item.reason  # type: ignore[operator]
+        if item.beyond is not None:
+            assert bound(base, item.shape.law(item.beyond), delta=delta).epsilon > target
+        elif law.mean > 1e6:
+            assert "a bolder gamma may pass too" in item.reason  # type: ignore[operator]
         else:
-            assert bound(base, item.shape.law(item.beyond)).epsilon > target  # type: ignore[arg-type]
+            assert "every gamma meets the target" in item.reason  # type: ignore[operator]
 
 
 def test_a_saturated_law_says_so() -> None:
