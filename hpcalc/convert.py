@@ -406,10 +406,15 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
     named = MIRONOV if rule == "mironov" else CKS
     if epsilon >= core.pure_epsilon:
         return Conversion(log_slack, PURE)
-    if rule == "mironov":
-        value, order = minimise_over_orders(lambda a: (a - 1.0) * (core.rdp(a) - epsilon), core.orders)
-    else:
-        value, order = minimise_over_orders(lambda a: cks_log_delta(a, core.rdp(a), np.asarray(epsilon)), core.orders)
+
+    def log_delta(a: Array) -> Array:
+        rdp = core.rdp(a)
+        mironov = (a - 1.0) * (rdp - epsilon)
+        value = mironov if rule == "mironov" else cks_log_delta(a, rdp, np.asarray(epsilon))
+        # a few ulp of both are multiplied by a-1: next to a pure ε, where the best order is huge, they count
+        return value + 1e-15 * (a - 1.0) * (rdp + epsilon)
+
+    value, order = minimise_over_orders(log_delta, core.orders)
     gains = core.orders is not None or value > _LARGE_LOG_DELTA
     if core.pure_epsilon < _INF and isinstance(core, Base) and rule in ("best", "exact"):
         profile = float(core.log_profile(np.array([epsilon]))[0])

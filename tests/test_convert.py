@@ -17,6 +17,10 @@ from hpcalc.convert import (
     MIRONOV,
     PURE,
     Curve,
+    _cell_bounds,
+    _least_log_u,
+    _supremum,
+    _vertex,
     cks_epsilon,
     delta_at,
     delta_from_rdp,
@@ -29,6 +33,7 @@ from hpcalc.convert import (
     zcdp_of,
 )
 from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.logmath import Rank
 from hpcalc.solve import Grid, last_passing
 
 LOG = math.log
@@ -356,6 +361,424 @@ def test_search_stops_at_a_cliff():
     value, order = minimise_over_orders(lambda a: np.where(a <= 256.0, cks_epsilon(a, 1e-6 * a, -40.0), math.inf), None)
     assert order <= 256.0
     assert value == pytest.approx(float(cks_epsilon(np.array([256.0]), np.array([256e-6]), -40.0)[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("target", [-1000.0, 1000.0])
+def test_search_ends_where_doubles_do(target):
+    _, order = minimise_over_orders(lambda a: (np.log(a - 1.0) - target) ** 2, None)
+    # order - 1 of 2^-50 still is a double's, and 1e300 squared no longer matters
+    if target < 0:
+        assert order == 1.0 + 2.0**-50
+    else:
+        assert 1e299 < order < 2e300
+
+
+def test_search_at_given_orders():
+    orders = np.array([2.0, 3.0, 5.0, math.inf])
+    assert minimise_over_orders(lambda a: (a - 3.0) ** 2 + 1.0, orders) == (1.0, 3.0)
+    assert minimise_over_orders(lambda a: np.where(a == 2.0, math.nan, a), orders) == (3.0, 3.0)
+    assert minimise_over_orders(lambda a: np.where(a < 5.0, math.inf, a), orders) == (5.0, 5.0)
+
+
+@pytest.mark.parametrize("target", [-15.0, -3.3, 0.77, 1.0, 12.34567, 19.9])
+def test_search_takes_few_evaluations(target):
+    calls = []
+
+    def counted(objective):
+        def call(a):
+            calls.append(a.size)
+            return objective(np.log(a - 1.0) - target)
+
+        calls.clear()
+        return minimise_over_orders(call, None)
+
+    # a quadratic in log(order - 1) is met by the first vertex
+    value, order = counted(lambda x: 1.0 + 0.25 * x * x)
+    assert value == pytest.approx(1.0, rel=1e-15)
+    assert math.log(order - 1.0) == pytest.approx(target, abs=1e-6)
+    assert len(calls) <= 4
+    # as is a quartic
+    value, order = counted(lambda x: 1.0 + x * x * (1.0 + 0.3 * x + 0.1 * x * x))
+    assert value == pytest.approx(1.0, rel=1e-15)
+    assert len(calls) <= 4
+    # other smooth ones a round later
+    value, order = counted(lambda x: np.cosh(np.minimum(np.abs(x), 700.0)) + 0.6 * np.sinh(np.clip(x, -700.0, 700.0)))
+    assert value == pytest.approx(0.8, rel=1e-14)
+    assert len(calls) <= 6
+    # a kink is closed in on, seven rounds of a sixteenth each
+    value, order = counted(lambda x: np.abs(x) + 0.5 * x)
+    assert 0.0 <= value < 2e-9
+    assert sum(size > 1 for size in calls) == 8
+
+
+def test_vertex_of_a_quartic():
+    for c in (
+        (2.0, 0.3, 1.0, 0.05, 0.02),
+        (-1.0, -0.2, 0.5, -0.04, 0.008),
+        (0.0, 0.1, 0.7, 0.0, -0.01),
+        (5.0, 0.0, 1.0, 0.09, 0.0),
+    ):
+
+        def quartic(x, c=c):
+            return c[0] + x * (c[1] + x * (c[2] / 2 + x * (c[3] / 6 + x * c[4] / 24)))
+
+        place, value, bend = _vertex([float(quartic(x)) for x in (-2, -1, 0, 1, 2)])
+        root = mp.findroot(lambda x: c[1] + x * (c[2] + x * (c[3] / 2 + x * c[4] / 6)), 0)
+        assert place == pytest.approx(float(root), rel=1e-12, abs=1e-14)
+        assert value == pytest.approx(float(quartic(root)), rel=1e-12, abs=1e-14)
+        assert bend == pytest.approx(c[2], rel=1e-12)
+    # not where the third and fourth derivatives have as much to say, or there is no minimum
+    for third, fourth, smooth in ((0.2, 0.09, True), (-0.2, 0.09, True), (0.2, -0.11, False), (-0.31, 0.0, False)):
+        values = [0.5 * x * x + third * x**3 / 6 + fourth * x**4 / 24 for x in (-2, -1, 0, 1, 2)]
+        assert math.isnan(_vertex(values)[0]) != smooth
+    for values in (
+        [0.0] * 5,
+        [-4.0, -1.0, 0.0, -1.0, -4.0],
+        [math.inf, 1.0, 0.0, 1.0, 4.0],
+        [4.0, 1.0, 0.0, 1.0, math.nan],
+    ):
+        assert math.isnan(_vertex(values)[0])
+
+
+# ------------------------------------------------------------------------------------------------ which rule answers
+
+
+def flat(value: float, orders: tuple[float, ...] | None = (4.0,), **fields) -> Curve:
+    """A curve of one value."""
+    known = None if orders is None else np.array(orders)
+    return Curve(lambda a: np.full(np.shape(a), value), "m", "c", known, **fields)
+
+
+def test_rules_of_one_order_by_hand():
+    # order 4, rdp 1: cks 1 + log(3/4) - log(4 delta)/3, mironov 1 - log(delta)/3
+    log_delta = LOG(1e-4)
+    for rule, value in (
+        ("mironov", 1.0 - log_delta / 3.0),
+        ("cks", 1.0 + LOG(0.75) - (log_delta + LOG(4.0)) / 3.0),
+    ):
+        answer = epsilon_from_rdp(flat(1.0), log_delta, rule)
+        assert (answer.value, answer.order) == (pytest.approx(value, rel=1e-14), 4.0)
+        assert answer.rule == {"mironov": MIRONOV, "cks": CKS}[rule]
+        back = delta_from_rdp(flat(1.0), value, rule)
+        assert (back.value, back.rule, back.order) == (pytest.approx(log_delta, rel=1e-14), answer.rule, 4.0)
+    # cks is the default
+    assert epsilon_from_rdp(flat(1.0), log_delta).rule == delta_from_rdp(flat(1.0), 2.0).rule == CKS
+    # what leaves no budget is infinite, under the rule that was asked for
+    for rule, name in (("mironov", MIRONOV), ("cks", CKS)):
+        none = epsilon_from_rdp(flat(1.0, log_added_delta=LOG(2e-4)), log_delta, rule)
+        assert (none.value, none.rule, none.order) == (math.inf, name, None)
+        unknown = epsilon_from_rdp(flat(math.inf), log_delta, rule)
+        assert (unknown.value, unknown.order) == (math.inf, None)
+    # clamped: at delta = 0.9 the formula is negative
+    assert epsilon_from_rdp(flat(0.01), LOG(0.9)).value == 0.0
+    assert delta_from_rdp(flat(50.0), 1.0).value == 0.0
+
+
+def test_pure_guarantee_is_preferred_unless_orders_gain_a_thousandth():
+    log_delta = LOG(1e-4)
+    value = epsilon_from_rdp(flat(1.0), log_delta).value
+    own = epsilon_from_rdp(flat(1.0, pure_epsilon=value / 0.9985), log_delta)
+    assert (own.value, own.rule, own.order) == (value, CKS, 4.0)
+    pure = epsilon_from_rdp(flat(1.0, pure_epsilon=value / 0.9995), log_delta)
+    assert (pure.value, pure.rule, pure.order) == (value / 0.9995, PURE, None)
+    # all of delta set aside leaves delta = 0 for the rest, which the pure guarantee answers
+    edge = epsilon_from_rdp(flat(1.0, pure_epsilon=7.0, log_added_delta=log_delta), log_delta)
+    assert (edge.value, edge.rule) == (7.0, PURE)
+    assert epsilon_from_rdp(flat(1.0, pure_epsilon=7.0), -math.inf).value == 7.0
+    # and delta above it is what was set aside
+    for epsilon in (7.0, 8.0):
+        answer = delta_from_rdp(flat(9.0, pure_epsilon=7.0, log_added_delta=-3.0), epsilon)
+        assert (answer.value, answer.rule) == (-3.0, PURE)
+    assert delta_from_rdp(ApproxDP(0.5, 1e-8), 0.5).value == LOG(1e-8)
+    assert delta_from_rdp(PureDP(0.5), 0.5).value == -math.inf
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.05, 0.3])
+def test_laplace_profile_answers_where_it_is_better(delta):
+    # delta = 1 - e^((t - x)/2), x = 1/scale
+    base, exactly = Laplace(0.5), 2.0 + 2.0 * math.log1p(-delta)
+    for rule in ("best", "exact"):
+        answer = epsilon_from_rdp(base, LOG(delta), rule)
+        if exactly > 2.0 * (1.0 - 1e-3):
+            assert (answer.value, answer.rule) == (2.0, PURE)
+        else:
+            assert (answer.value, answer.rule) == (pytest.approx(exactly, rel=1e-13), EXACT_PROFILE)
+            assert answer.order is None
+        back = delta_from_rdp(base, exactly, rule)
+        assert back.value >= float(mp.log(-mp.expm1((mp.mpf(exactly) - 2) / 2))) - 1e-14
+        assert (back.value, back.rule, back.order) == (pytest.approx(LOG(delta), rel=1e-6), EXACT_PROFILE, None)
+    by_orders = epsilon_from_rdp(base, LOG(0.3), "cks")
+    assert by_orders.value > 2.0 + 2.0 * math.log1p(-0.3)
+    assert delta_from_rdp(base, 1.0, "cks").value > math.log(-math.expm1(-0.5))
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("rule", ["mironov", "cks", "exact", "best"])
+def test_delta_next_to_a_pure_epsilon_is_never_too_small(rule, gap):
+    # the best order is about 1/gap, and multiplies the rounding of rdp - epsilon
+    t = 2.0 - gap
+    below = 2 - mp.mpf(t)
+    laplace = mp.log(-mp.expm1(-below / 2))
+    pure = mp.log(-mp.expm1(-below) / (1 + mp.exp(-2)))
+    for base, true in ((Laplace(0.5), laplace), (PureDP(2.0), pure)):
+        found = delta_from_rdp(base, t, rule).value
+        assert found >= float(true) - 1e-14
+        if rule in ("exact", "best"):
+            assert found <= float(true) + 1e-13
+
+
+def test_best_tries_the_region_where_it_gains():
+    # known at every order: from delta = 1e-3 on
+    below, above = (epsilon_from_rdp(ZCDP(0.1), LOG(d), "best") for d in (0.99e-3, 1.01e-3))
+    assert (below.rule, above.rule) == (CKS, EXACT_REGION)
+    assert above.value < epsilon_from_rdp(ZCDP(0.1), LOG(1.01e-3), "cks").value
+    assert below == epsilon_from_rdp(ZCDP(0.1), LOG(0.99e-3), "cks")
+    assert epsilon_from_rdp(ZCDP(0.1), LOG(0.99e-3), "exact").rule == EXACT_REGION
+    # known at a few: always; at hundreds: as if at all
+    for count, rule in ((150, EXACT_REGION), (199, EXACT_REGION), (200, CKS), (300, CKS)):
+        orders = np.exp(np.linspace(LOG(1.5), LOG(150.0), count))
+        curve = Curve(lambda a: 0.1 * a, "m", "c", orders)
+        assert epsilon_from_rdp(curve, LOG(9e-4), "best").rule == rule
+    # the same for delta
+    for epsilon in (0.2, 0.9, 1.5, 3.0):
+        cks = delta_from_rdp(ZCDP(0.1), epsilon, "cks")
+        best = delta_from_rdp(ZCDP(0.1), epsilon, "best")
+        assert best.rule == (EXACT_REGION if cks.value > LOG(1e-3) else CKS)
+        assert best.value <= cks.value
+    best, cks = (delta_from_rdp(RDPCurve({2: 0.5}), 9.0, rule) for rule in ("best", "cks"))
+    assert (best.rule, cks.rule) == (EXACT_REGION, CKS)
+    assert (best.order, cks.order) == (None, 2.0)
+    assert best.value < cks.value
+    # a pure guarantee derived from the curve is no profile of the mechanism
+    both = epsilon_from_rdp(RDPCurve({2: 0.5, math.inf: 1.4}), LOG(0.02), "best")
+    assert both.rule == EXACT_REGION
+
+
+@pytest.mark.parametrize("base", [Gaussian(1.0), Laplace(0.5), PureDP(1.5), ZCDP(0.1), RDPCurve({2: 0.5})])
+def test_slack_mixes_into_delta(base):
+    # outside an event of probability s: delta = s + (1-s) delta'
+    mixed = compose(base, ApproxDP(0.0, 0.01))
+    for rule in ("mironov", "cks", "exact", "best"):
+        inner = math.exp(delta_from_rdp(base, 1.0, rule).value)
+        found = delta_from_rdp(mixed, 1.0, rule)
+        assert math.exp(found.value) == pytest.approx(0.01 + 0.99 * inner, rel=1e-5)
+    assert math.exp(delta_at(mixed, 1.0).value) == pytest.approx(
+        0.01 + 0.99 * math.exp(delta_at(base, 1.0).value), rel=1e-5
+    )
+
+
+# ------------------------------------------------------------------------------------------------ regions by formula
+
+
+def image_of_order_two(u: np.ndarray, rdp: float) -> np.ndarray:
+    """Largest v with ``v²/u + (1-v)²/(1-u)`` and ``u²/v + (1-u)²/(1-v)`` at most ``e^rdp``: two quadratics."""
+    c = math.expm1(rdp)
+    one = u + np.sqrt(c * u * (1.0 - u))
+    p = 2.0 * u + c
+    other = (p + np.sqrt(np.maximum(p * p - 4.0 * (1.0 + c) * u * u, 0.0))) / (2.0 * (1.0 + c))
+    return np.minimum(np.minimum(one, other), 1.0)
+
+
+def highest(objective) -> float:
+    """Largest value over u in (0, 1] of a function with one peak, its grid refined about it."""
+    grid = np.concatenate([np.exp(np.linspace(-40.0, -1.0, 4000)), np.linspace(0.37, 1.0, 4000)])
+    for _ in range(4):
+        with np.errstate(divide="ignore"):
+            best = int(np.argmax(objective(grid)))
+        grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)], 4000)
+    return float(np.max(objective(grid)))
+
+
+@pytest.mark.parametrize("rdp", [1e-3, 0.5, 3.0])
+def test_best_conversion_of_order_two_in_closed_form(rdp):
+    curve = Curve(lambda a: np.where(a <= 2.0, rdp, math.inf), "m", "c", np.array([2.0]))
+    for delta in (1e-7, 1e-3, 0.03, 0.4, 0.9):
+        true = highest(lambda u: np.log(np.maximum(image_of_order_two(u, rdp) - delta, 0.0) / u))
+        for guarantee in (RDPCurve({2: rdp}), curve):
+            for rule in ("exact", "best"):
+                answer = epsilon_from_rdp(guarantee, LOG(delta), rule)
+                assert max(true, 0.0) - 1e-9 <= answer.value <= max(true, 0.0) + 1e-5
+    for epsilon in (0.0, 0.3, 2.0, 7.0):
+        true = highest(lambda u: image_of_order_two(u, rdp) - math.exp(epsilon) * u)
+        for guarantee in (RDPCurve({2: rdp}), curve):
+            for rule in ("exact", "best"):
+                answer = delta_from_rdp(guarantee, epsilon, rule)
+                assert true * (1.0 - 1e-9) <= math.exp(answer.value) <= true * (1.0 + 1e-5)
+                assert answer.rule == EXACT_REGION
+
+
+def test_region_of_a_curve_known_at_every_order():
+    # a whole search's curve is read at a table of orders, which costs little
+    for rho in (1e-3, 0.1, 2.0):
+        curve = Curve(lambda a: rho * a, "m", "c")
+        for delta in (1e-6, 0.01, 0.2):
+            base, table = (epsilon_from_rdp(g, LOG(delta), "exact").value for g in (ZCDP(rho), curve))
+            assert base - 1e-9 <= table <= base * (1.0 + 2e-3) + 1e-9
+        base, table = (delta_from_rdp(g, 3.0 * rho, "exact").value for g in (ZCDP(rho), curve))
+        assert base - 1e-9 <= table <= base + 1e-2
+    # knows nothing, or sets everything free
+    for unknown in (Curve(lambda a: np.full(np.shape(a), math.inf), "m", "c"), flat(math.inf)):
+        assert epsilon_from_rdp(unknown, LOG(0.1), "exact").value == math.inf
+        assert delta_from_rdp(unknown, 1.0, "exact").value == 0.0
+    assert delta_from_rdp(ZCDP(0.0), 0.5, "exact").value == -math.inf
+    assert epsilon_from_rdp(ZCDP(0.0), LOG(0.1), "exact").value == 0.0
+
+
+def test_least_rank_of_a_curve():
+    # v^2/u <= e^rdp: u >= v^2 e^-rdp; the given margin is a millionth
+    for log_v in (-1e-3, -2.0, -200.0):
+        gap = 0.5 - 2.0 * log_v
+        found = _least_log_u(RDPCurve({2: 0.5}), log_v)
+        assert -gap - 2e-6 * max(gap, 1.0) <= found < -gap
+    # eps-DP: u >= v e^-eps, where that is more; order 64 alone gives (64/63) log v - 3/2
+    gap = 0.25 + 5.0
+    assert -gap * (1.0 + 2e-6) <= _least_log_u(flat(3.0, pure_epsilon=0.25), -5.0) < -gap
+    assert _least_log_u(flat(math.inf), -5.0) == -math.inf
+
+
+def test_supremum_along_a_curve_in_closed_form():
+    def root(rank):  # V(u) = sqrt(u)
+        return Rank.from_log_u(0.5 * rank.log_u)
+
+    def dome(rank):  # V(u) = 1 - (1-u)^2
+        log_q = 2.0 * rank.log_q
+        return Rank(np.log(-np.expm1(log_q)), log_q)
+
+    # (sqrt(u) - d)/u is 1/(4d) at u = 4d^2
+    for d in (1e-12, 1e-3, 0.2):
+
+        def gain(log_u, log_v, d=d):
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(np.exp(log_v) - d, 0.0)) - log_u
+
+        found = _supremum(root, gain, 2.0 * LOG(d), 1e-13)
+        assert -LOG(4.0 * d) <= found <= -LOG(4.0 * d) + 2e-7
+    # 1 - (1-u)^2 - c u is (1 - c/2)^2 at u = 1 - c/2
+    for c in (0.01, 0.5, 1.5):
+
+        def excess(log_u, log_v, c=c):
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(np.exp(log_v) - c * np.exp(log_u), 0.0))
+
+        found = _supremum(dome, excess, -30.0, 1e-13)
+        assert 2.0 * LOG(1.0 - c / 2.0) <= found <= 2.0 * LOG(1.0 - c / 2.0) + 2e-7
+
+
+def test_cells_end_where_the_neighbouring_chords_meet():
+    u = [mp.mpf(x) for x in ("0.001", "0.01", "0.03", "0.2", "0.45", "0.8")]
+    v = [mp.sqrt(x) for x in u]
+
+    def meet(i: int) -> tuple[mp.mpf, mp.mpf]:
+        """Where the chord of the cell before and that of the cell after meet; V(0) >= 0 and V rises at the ends."""
+        before = (v[i] - v[i - 1]) / (u[i] - u[i - 1]) if i else v[0] / u[0]
+        after = (v[i + 2] - v[i + 1]) / (u[i + 2] - u[i + 1]) if i + 2 < len(u) else mp.mpf(0)
+        x = (v[i + 1] - v[i] + before * u[i] - after * u[i + 1]) / (before - after)
+        return x, v[i] + before * (x - u[i])
+
+    log_u, log_v = (np.array([float(mp.log(x)) for x in values]) for values in (u, v))
+    corners = [meet(i) for i in range(5)]
+    none = np.zeros(6)
+    # a score of v alone is greatest at the right end, one of -u at the left: each cell's bound is the greatest of three
+    high = _cell_bounds(log_u, log_v, none, lambda x, y: y)
+    assert high == pytest.approx([float(mp.log(max(v[i + 1], corners[i][1]))) for i in range(5)], rel=1e-13)
+    for d in (0.01, 0.09, 0.3):
+
+        def gain(x, y, d=d):
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(np.exp(y) - d, 0.0)) - x
+
+        def true(x, y, d=d):
+            return float(mp.log((y - d) / x)) if y > d else -math.inf
+
+        expected = [max(true(u[i], v[i]), true(*corners[i]), true(u[i + 1], v[i + 1])) for i in range(5)]
+        assert _cell_bounds(log_u, log_v, none, gain) == pytest.approx(expected, rel=1e-12)
+    # noise in V raises the corner by twice as much, never above 1
+    noisy = _cell_bounds(log_u, log_v, np.full(6, 0.01), lambda x, y: y)
+    corner = [min(float(mp.log(y)) + 0.02, 0.0) for _, y in corners]
+    assert noisy == pytest.approx(np.maximum(log_v[1:], corner), rel=1e-12)
+    # a dent in V (rounding) has no meeting point inside: the cell's upper left corner stands
+    dent = log_v.copy()
+    dent[2] -= 0.9
+    crude = _cell_bounds(log_u, dent, none, lambda x, y: y - x)
+    assert np.all(crude >= np.maximum((dent - log_u)[:-1], (dent - log_u)[1:]))
+    assert crude[2] == pytest.approx(dent[3] - log_u[2], rel=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ profiles
+
+
+@pytest.mark.parametrize("root", [1e-16, 1e-15, 3e-10, 0.7, 1.0, 5e5, 2e14, 8e14, 3e15, 1e77, 1e299])
+def test_profile_inverse_over_the_whole_range(root):
+    for log_profile in (
+        lambda t: -t / root,
+        lambda t: -(np.minimum(t / root, 1e9) ** 2),
+        lambda t: np.where(t < root, 0.0, -2.0),
+    ):
+        answer = epsilon_from_profile(log_profile, -1.0)
+        assert answer == pytest.approx(root, rel=1e-14)
+        assert log_profile(np.array([answer]))[0] <= -1.0  # from the side that meets it
+
+
+def test_profile_inverse_trusts_no_lucky_point():
+    # rises above delta again after a dip
+    for low, high in ((0.1, 0.2), (0.25, 0.27), (0.23, 0.29)):
+        answer = epsilon_from_profile(lambda t: np.where((t > low) & (t < high) | (t >= 0.3), -9.0, -0.5), -1.0)
+        assert answer == pytest.approx(0.3, rel=1e-14)
+    assert epsilon_from_profile(lambda t: np.where(t < 0.3, math.nan, -9.0), -1.0) == pytest.approx(0.3, rel=1e-14)
+    # met with equality
+    assert epsilon_from_profile(lambda t: np.full_like(t, -1.0), -1.0) == 0.0
+
+
+def test_one_run_says_why_nothing_is_finite():
+    for base, rule, why in (
+        (ApproxDP(0.5, 1e-3), "best", "base alone fails with probability 0.001"),
+        (ApproxDP(0.5, 1e-6), "cks", "base alone fails"),
+        (ProfileCurve({1.0: 1e-5}), "cks", "needs a Rényi curve"),
+        (ProfileCurve({1.0: 1e-5}), "mironov", "needs a Rényi curve"),
+        (ProfileCurve({1.0: 1e-5}), "best", "no finite privacy guarantee"),
+        (ZCDP(math.inf), "exact", "no finite privacy guarantee"),
+    ):
+        with pytest.raises(NoFiniteBound, match=why):
+            epsilon_at(base, LOG(1e-7), rule)
+    with pytest.raises(NoFiniteBound, match="delta 1e-07"):
+        epsilon_at(ZCDP(math.inf), LOG(1e-7))
+    # where the base fails as often as delta allows, what is left is delta = 0
+    assert epsilon_at(ApproxDP(0.5, 1e-7), LOG(1e-7)).value == 0.5
+
+
+def test_one_run_by_its_own_rules():
+    base = RDPCurve({2: 5.0, math.inf: 3.0})
+    for rule in ("best", "exact", "cks", "mironov"):
+        answer = epsilon_at(base, LOG(1e-6), rule)
+        assert (answer.value, answer.rule) == (3.0, PURE)
+    # a profile of its own
+    for rule in ("best", "exact"):
+        answer = delta_at(Gaussian(1.0), 1.0, rule)
+        with mp.workdps(40):
+            assert answer.value == pytest.approx(float(mp.log(gaussian_profile(1.0, mp.mpf(1)))), rel=1e-13)
+        assert answer.rule == EXACT_PROFILE
+        assert epsilon_at(Gaussian(1.0), LOG(1e-5), rule).rule == EXACT_PROFILE
+    assert delta_at(Gaussian(1.0), 1.0, "cks").rule == CKS
+    assert delta_at(Gaussian(0.0), 1.0).value == 0.0
+    assert epsilon_at(ZCDP(0.1), LOG(0.1)).rule == delta_at(ZCDP(0.1), 0.1).rule == EXACT_REGION
+    for epsilon in (0.5, 0.75):
+        answer = delta_at(PureDP(0.5), epsilon, "cks")
+        assert (answer.value, answer.rule) == (-math.inf, PURE)
+    for epsilon in (-1e-9, math.inf, math.nan):
+        for call in (delta_at, delta_from_rdp):
+            with pytest.raises(InvalidInput, match="^epsilon: "):
+                call(Gaussian(1.0), epsilon)
+    for call in (delta_at, delta_from_rdp, epsilon_at, epsilon_from_rdp):
+        with pytest.raises(InvalidInput, match="choose one of best, cks, mironov, exact"):
+            call(Gaussian(1.0), 0.5, "tight")
+
+
+def test_log_of_delta_is_its_logarithm():
+    for delta in (5e-324, 1e-6, 0.5, 1.0 - 2.0**-53):
+        assert log_of_delta(delta) == LOG(delta)
+    assert log_of_delta("1e-6") == LOG(1e-6)
+    with pytest.raises(InvalidInput, match="^delta: False"):
+        log_of_delta(False)
 
 
 # ------------------------------------------------------------------------------------------------ calibration
