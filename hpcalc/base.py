@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -182,6 +182,10 @@ class Base(ABC):
 
     def discretised_pair(self) -> tuple[Array, Array] | None:
         """``(log q, log q')`` of a finite mechanism this base can be post-processed to; None if none is at hand."""
+        return None
+
+    def repeated_profile(self, count: int, log_delta: float) -> Callable[[Array], Array] | None:
+        """Log profile of ``count`` uses at ``t >= 0``, accurate near ``log_delta``; None if the Rényi curve must do."""
         return None
 
     @cached_property
@@ -909,6 +913,7 @@ class Composition(_WithSlack):
             keep += count * (math.log1p(-part.slack) if part.slack < 1.0 else -_INF)
             cores.append((part.core, count))
         slack = -math.expm1(keep)
+        cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or cores[:1]  # the others reveal nothing
         gaussian = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
         zcdp = [(part, count) for part, count in cores if isinstance(part, ZCDP)]
         if len(cores) == 1 and cores[0][1] == 1:

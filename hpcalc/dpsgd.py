@@ -200,6 +200,10 @@ class DPSGD(ConvolvedBase):
         return Gaussian(self.sigma / math.sqrt(self.steps)) if self.rate == 1.0 else None
 
     @property
+    def core(self) -> Base:
+        return self if self._plain is None else self._plain
+
+    @property
     def pure_epsilon(self) -> float:
         return self._plain.pure_epsilon if self._plain is not None else _INF
 

@@ -526,7 +526,7 @@ def plan_step(parts: tuple[tuple[Base, int], ...]) -> float | None:
     count = sum(source.count for source in forward)
     if not 0.0 < scale < _INF:
         return None
-    fine = scale / max(50.0 * math.sqrt(count), 1000.0)
+    fine = scale / max(48.0 * math.sqrt(count), 1000.0)
     if any(source.jump > 0.0 for source in forward):  # which a round step may hit
         fine = min(fine, max(1e-4, scale / 8000.0))
     step = max(fine, 40.0 * scale / _MAX_CELLS)
@@ -546,10 +546,10 @@ def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float) ->
     return next((view for view in views if view is not None), None)
 
 
-def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> Array | None:
+def _direction_table(sources: Sequence[_Source], step: float, scale: float, exponents: Sequence[float]) -> Array | None:
     known = [_upwards(source, step) for source in sources]
     views: list[_Tilted] = []
-    for exponent in _EXPONENTS:
+    for exponent in exponents:
         alpha = _choose_alpha(known, scale, exponent)
         view = _fitting(known, step, scale, alpha)
         if view is None:
@@ -568,22 +568,40 @@ def _direction_table(sources: Sequence[_Source], step: float, scale: float) -> A
     return out[: max(2, int(np.count_nonzero(out > out[-1] + 1.0)) + 1, int(np.count_nonzero(out > -80.0)) + 1)]
 
 
-def loss_table(parts: tuple[tuple[Base, int], ...]) -> LossTable | None:
-    """Profile of a composition by convolution, the larger of both directions; None if not possible or too large."""
+def loss_table(
+    parts: tuple[tuple[Base, int], ...], exponents: Sequence[float] = _EXPONENTS, rise: float = 1.0
+) -> LossTable | None:
+    """Profile of a composition by convolution, the larger of both directions.
+
+    Parameters
+    ----------
+    parts : tuple of (Base, int)
+        The mechanisms with the number of times each is used.
+    exponents : sequence of float
+        The table is accurate around ``log delta = -exponent``, an upper bound everywhere.
+    rise : float
+        Grid step as a multiple of the planned one.
+
+    Returns
+    -------
+    LossTable or None
+        None if the loss of a part is not known or the convolution is too large.
+    """
     step = plan_step(parts)
     if step is None:
         return None
-    tables = (_table_at(parts, step * rise) for rise in (1.0, 2.0, 4.0))  # rare huge losses need the room of a larger
+    steps = (rise * step, 2.0 * step, 4.0 * step)  # rare huge losses need the room of a larger step
+    tables = (_table_at(parts, each, exponents) for each in steps)
     return next((table for table in tables if table is not None), None)
 
 
-def _table_at(parts: tuple[tuple[Base, int], ...], step: float) -> LossTable | None:
+def _table_at(parts: tuple[tuple[Base, int], ...], step: float, exponents: Sequence[float]) -> LossTable | None:
     scale = _scale_of(parts)
-    table = _direction_table(_sources(parts) or [], step, scale)
+    table = _direction_table(_sources(parts) or [], step, scale, exponents)
     if table is None:
         return None
     if not all(known[1] for part, _ in parts if (known := _tail_function(part)) is not None):
-        other = _direction_table(_sources(parts, reverse=True) or [], step, scale)
+        other = _direction_table(_sources(parts, reverse=True) or [], step, scale, exponents)
         if other is None:
             return None
         if other.size > table.size:
@@ -670,10 +688,6 @@ class ConvolvedBase(_CurveBase):
         """The mechanisms to convolve, each with its number of uses."""
 
     @cached_property
-    def _feasible(self) -> bool:
-        return plan_step(self.convolution_parts()) is not None
-
-    @cached_property
     def _table(self) -> LossTable | None:
         return loss_table(self.convolution_parts())
 
@@ -687,7 +701,7 @@ class ConvolvedBase(_CurveBase):
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        if self.pure_epsilon == 0.0 or not self.finite or self._feasible:
+        if self.pure_epsilon == 0.0 or not self.finite or self._table is not None:
             return ()
         return (
             "the privacy-loss distribution of this base would take too long or too much memory; "
@@ -708,6 +722,11 @@ class ConvolvedBase(_CurveBase):
     def region(self, rank: Rank) -> Rank:
         table = self._table
         return super().region(rank) if table is None else table.region(rank)
+
+    def repeated_profile(self, count: int, log_delta: float) -> Callable[[Array], Array] | None:
+        parts = tuple((part, count * uses) for part, uses in self.convolution_parts())
+        table = loss_table(parts, (max(-log_delta, 1.0),), rise=2.0)
+        return None if table is None else table.log_profile
 
     def discretised_pair(self) -> tuple[Array, Array] | None:
         """A finite mechanism this base can be post-processed to, None if that is too large; see :func:`loss_pair`."""

@@ -13,10 +13,18 @@ from hpcalc import __version__, paper
 from hpcalc.analysis.assumptions import assumptions, warnings_of
 from hpcalc.analysis.methods import Evaluated, Question, evaluate, wanted
 from hpcalc.base import ZCDP, Base, Gaussian, repeat
-from hpcalc.convert import Conversion, Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp, log_of_delta
+from hpcalc.convert import (
+    Conversion,
+    Curve,
+    delta_from_rdp,
+    epsilon_at,
+    epsilon_from_profile,
+    epsilon_from_rdp,
+    log_of_delta,
+)
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
-from hpcalc.logmath import Array, distinct, log1mexp
+from hpcalc.logmath import Array, distinct, log1mexp, logsubexp
 from hpcalc.refined import ProfileBound, RefinedRDP, conditional_log_profile, refined_pure
 from hpcalc.runs import Law, RunCount, Threshold
 
@@ -401,8 +409,12 @@ def _composition(base: Base, runs: RunCount, log_delta: float, rule: str) -> tup
     try:
         if isinstance(core, (Gaussian, ZCDP)) and count <= 10**15:
             return count, epsilon_at(repeat(base, count), log_delta, rule).value
-        # a convolution of that many losses would be tighter and slow; this number is the naive one anyway
         log_slack = float(log1mexp(count * math.log1p(-base.slack)))
+        convolved = math.inf
+        if rule in ("best", "exact") and math.isfinite(log_delta) and log_slack < log_delta:
+            left = float(logsubexp(log_delta, log_slack) - log1mexp(log_slack))
+            profile = core.repeated_profile(count, left)
+            convolved = math.inf if profile is None else epsilon_from_profile(profile, left)
         curve = Curve(
             lambda a: np.asarray(count * core.rdp(a), dtype=float),
             "composition",
@@ -411,6 +423,6 @@ def _composition(base: Base, runs: RunCount, log_delta: float, rule: str) -> tup
             log_added_delta=log_slack,
             pure_epsilon=count * core.pure_epsilon,
         )
-        return count, epsilon_from_rdp(curve, log_delta, rule if rule != "exact" else "cks").value
+        return count, min(epsilon_from_rdp(curve, log_delta, rule if rule != "exact" else "cks").value, convolved)
     except NoFiniteBound:
         return count, math.inf
