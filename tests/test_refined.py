@@ -572,6 +572,20 @@ def test_hull_by_definition():
     with mp.workdps(900):
         want = hull_by_definition([mp.exp(x) for x in b.tolist()], [mp.exp(x) for x in a.tolist()])
     assert concave_hull(b, a).tolist() == want
+    # F less a price may be 0 anywhere, and samples may repeat: the corners' coordinates are what counts
+    for deep in (0.0, 400.0):
+        for _ in range(30):
+            xs = [rng.choice([0.0, 0.5, 1.0, 1.5, 2.0, 2.5]) - deep for _ in range(rng.randint(3, 12))]
+            pairs = [(x, rng.choice([-math.inf, 0.1 - deep, 0.7 - deep, x, x])) for x in xs]
+            rows = sorted([*pairs, rng.choice(pairs), (-math.inf, -math.inf)])
+            with mp.workdps(60):
+                corners = sorted({(x, max(y for z, y in rows if z == x)) for x, _ in rows})
+                exact = [[mp.exp(c) for c in part] for part in zip(*corners, strict=True)]
+                want = [corners[i] for i in hull_by_definition(*exact)]
+            want = [(x, y) for x, y in want if y == max(b for a, b in rows if a <= x)]  # the rising part
+            kept = concave_hull(*(np.array(part) for part in zip(*rows, strict=True))).tolist()
+            found = [rows[i] for i in kept]
+            assert [c for c in want if c not in found] == [], (rows, found)
     # on one line only the ends stay
     line = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert concave_hull(line, line).tolist() == [0, 4]
@@ -627,6 +641,13 @@ def test_price_is_piecewise_linear_in_rank():
     assert np.array_equal(vertex[0::2], node)
     corner = u[:-1] + curve.cells[0] * np.diff(u)
     np.testing.assert_allclose(vertex[1::2], np.interp(corner, u, node), rtol=1e-9, atol=1e-12)
+    other = rank_curve(base, tnb(10.0, eta=0.0), 60)
+    moved = price.on(other)
+    assert np.array_equal(moved.log_u, other.rank.log_u)
+    assert moved.value[1:-1] == pytest.approx(np.interp(np.exp(other.rank.log_u), u, node)[1:-1], rel=1e-12)
+    assert moved.value[0] == moved.value[-1] == 0.0
+    high = Price(curve.rank.log_u[[0, 1, -2, -1]], np.array([0.0, 2.0, 2.0, 0.0])).on(other)
+    assert np.max(high.value) == 2.0
     flat = Price(curve.rank.log_u[3:6], np.zeros(3))
     assert flat.log_total == -math.inf
     # a price of nothing changes nothing, one above F leaves nothing of F

@@ -866,6 +866,20 @@ def test_distribution_function_where_it_is_no_longer_summed():
         assert law.quantile(p) == k
 
 
+def test_ties_beyond_the_table_are_reached():
+    for gamma, k in ((1e-3, 5000), (1e-3, 20_000), (1e-4, 5000), (1e-4, 6900), (1e-5, 4096), (1e-5, 4097)):
+        p = float(-mp.expm1(k * mp.log1p(-mp.mpf(gamma))))  # P[K <= k] itself, to a rounding
+        assert TNB.from_gamma(1.0, gamma).quantile(p) == k
+
+
+@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3), Binomial(60, 0.4)], ids=repr)
+def test_probabilities_never_exceed_one(law):
+    for k in (0, 1, 2, 3, 5, 9, 17, 40, 41, 100, 1000):
+        for value in (law.log_cdf(k), law.log_sf(k)):
+            assert value <= 0.0
+        assert math.exp(law.log_cdf(k)) + math.exp(law.log_sf(k)) == pytest.approx(1.0, abs=1e-12)
+
+
 def test_quantile_wants_a_probability():
     for p in (0.0, 1.0, -0.1, 1.5, math.nan, "0.5", None):
         with pytest.raises(InvalidInput, match="^p: "):
