@@ -206,6 +206,8 @@ def _ranks(curve: RankCurve, law: RunLaw, order: float, log_delta: float, near: 
         value = order * log_a - (order - 1.0) * log_b
     top = int(np.nanargmax(value))
     unit = float(log_a[top])
+    if unit < log_delta + math.log(order):  # so rare a rank needs more than all outcomes for a gain of δ
+        return None
     u, v = np.exp(curve.rank.log_u), np.exp(curve.image.log_u)
     # the cells of W are those of the near nodes but the outermost, whose neighbours' chords are none of W's
     far = np.concatenate([np.arange(near.start + 2), np.arange(stop - 2, u.size)])
