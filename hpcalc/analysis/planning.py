@@ -25,6 +25,7 @@ Progress = Callable[[int, int], None]
 _GOALS = ("quantile", "success", "score", "runs")
 _NOISES = ("zcdp", "pure", "gaussian", "laplace", "dpsgd-noise")
 _MANY = 1e6
+_IN_TURN = 20  # numbers of runs asked one after another where ε need not rise with them
 
 
 @dataclass(frozen=True)
@@ -188,9 +189,12 @@ class _Planner:
             return Solution(shape, shape.scale, None, None, None, reason=span)
         grid, limited = span
         assert self.target is not None
-        if shape.whole and base.slack > 0.0:
-            return self._solution(shape, self._scan(shape, grid), limited)
         guess = _scale_value(shape, start, grid)
+        if shape.whole and base.slack > 0.0:
+            scanned = self._scan(shape, grid)
+            if scanned.value is None or scanned.beyond is not None or grid.index(scanned.value) == grid.last:
+                return self._solution(shape, scanned, limited)
+            guess = 2.0 * scanned.value
         found = self.pricer.solve(
             lambda x: (base, shape.law(x)), self.target, grid, guess, lambda x: shape.law(x).mean > _MANY
         )
@@ -199,11 +203,11 @@ class _Planner:
         return self._solution(shape, found, limited)
 
     def _scan(self, shape: Shape, grid: Grid) -> Crossing[BoundResult]:
-        """With (ε, δ) parts the bound need not rise with a fixed number of runs: every number is asked in turn."""
+        """With (ε, δ) parts the bound need not rise with a fixed number of runs: small ones are asked in turn."""
         assert self.base is not None
         assert self.target is not None
         value, answer = None, None
-        for index in range(grid.first, grid.last + 1):
+        for index in range(grid.first, min(grid.last, grid.first + _IN_TURN) + 1):
             cost = self.pricer.full(self.base, shape.law(grid.value(index)))
             if not cost.epsilon <= self.target:
                 return Crossing(value, answer, grid.value(index), cost)
