@@ -838,22 +838,27 @@ def conditional_lower_bound(base: Base, accept: float, log_delta: float, upper: 
 
 
 def _conditional_pair(log_q: Array, log_p: Array, accept: float, log_delta: float) -> float:
-    q, p = np.exp(log_q), np.exp(log_p)
-    order = np.arange(q.size)
-    best = 0.0
-    total = np.concatenate([[0.0], np.cumsum(q)])
-    back = np.concatenate([[0.0], np.cumsum(q[::-1])])
-    for count in distinct(np.geomspace(1, q.size, 80).astype(int)):
-        high = order[::-1][:count]
-        lows = int(np.searchsorted(total, max(accept - back[count], 0.0), side="left"))
-        chosen = distinct(np.concatenate([order[:lows], high]))
-        mass_q, mass_p = float(np.sum(q[chosen])), float(np.sum(p[chosen]))
-        if mass_q < accept or mass_p < accept:
-            continue
-        log_a, log_b = log_q[chosen] - math.log(mass_q), log_p[chosen] - math.log(mass_p)
-        if log_delta == -math.inf:
-            value = float(np.max(log_a - log_b))
-        else:
-            value = _pair_epsilon(log_a, log_b, log_delta)
-        best = max(best, value)
-    return best
+    """Best accepted set that holds the largest losses up to some mass and the most negative ones up to ``accept``.
+
+    The largest losses are the event that proves ε. An outcome at the edge of either part is split by a coin, which is a
+    finer output of the same loss, so that every mass is met.
+    """
+    below_q, below_p = (np.append(0.0, np.cumsum(np.exp(mass))) for mass in (log_q, log_p))
+    above = [np.append(-np.inf, np.logaddexp.accumulate(mass[::-1])) for mass in (log_q, log_p)]
+
+    def proven(at: Array) -> Array:
+        cut = np.minimum(np.floor(at).astype(int), log_q.size - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.log(at - cut)
+            event_q, event_p = (
+                np.logaddexp(top[cut], part + mass[::-1][cut]) for top, mass in zip(above, (log_q, log_p), strict=True)
+            )
+            rest = np.interp(accept - np.exp(event_q), below_q, below_p)
+            accepted = np.exp(event_p) + rest
+            value = logsubexp(np.maximum(event_q - math.log(accept), log_delta), log_delta) - event_p + np.log(accepted)
+        usable = (event_q <= math.log(accept)) & (accepted >= accept) & ~np.isnan(value)
+        return np.where(usable, value, -np.inf)
+
+    every = np.arange(1.0, log_q.size + 1.0)
+    top = every[int(np.argmax(proven(every)))]
+    return max(float(np.max(proven(np.linspace(max(top - 1.0, 0.0), min(top + 1.0, log_q.size), 41)))), 0.0)

@@ -47,6 +47,7 @@ def test_no_bound_is_broken(base, law, delta):
         (ZCDP(0.1), Threshold(0.1), 1e-3),
         (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Threshold(0.1), 1e-3),
         (PureDP(1.0), LOGARITHMIC, 0.1),
+        (Laplace(2.0), Threshold(0.1), 0.1),
         (Gaussian(10.0), TruncatedNegativeBinomial.with_mean(20.0, eta=-0.8), 1e-3),
         (Laplace(2.0), FinitePmf(((0, 0.3), (1, 0.3), (20, 0.4))), 0.1),
         (ZCDP(0.1), Fixed(5), 1e-3),

@@ -392,6 +392,17 @@ def test_conditional_bounds_bracket(base):
                 assert found.epsilon >= 0.7 * upper
 
 
+@pytest.mark.parametrize(("accept", "delta"), [(0.1, 1e-3), (0.3, 0.1), (0.01, 1e-6)])
+def test_conditional_instance_of_pure_dp(accept, delta):
+    """Of the accepted mass, t has loss eps and decides, the rest has loss -eps."""
+    eps = 0.8
+    t = mp.linspace(mpf(delta), 1, 4001)[1:]
+    best = max(mp.log((x - mpf(delta)) * (x * mp.exp(-eps) + (1 - x) * mp.exp(eps)) / (x * mp.exp(-eps))) for x in t)
+    found = conditional_lower_bound(PureDP(eps), accept, math.log(delta))
+    assert found is not None
+    assert found.epsilon == pytest.approx(float(best), rel=1e-4)
+
+
 def test_three_points_make_lemma_7_tight():
     """f' of both ranks at one point: the order's supremum is reached as the middle outcome shrinks."""
     law, eps, order = tnb(10.0, eta=1.0), 1.0, 2.0
