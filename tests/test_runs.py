@@ -627,6 +627,8 @@ def test_laws_by_name():
     assert make_law("tnb", eta=0, mean=10).parameters() == {"eta": 0.0, "gamma": TNB.with_mean(10.0, eta=0.0).gamma}
     assert make_law("logarithmic", gamma=0.5).parameters() == {"gamma": 0.5}
     assert make_law("geometric", mean=4).mean == pytest.approx(4.0)
+    assert Binomial.with_mean(0.5, n=1) == Binomial(1, 0.5)
+    assert Binomial.with_mean(7.0, n=7) == Binomial(7, 1.0)
     assert [make_law(d, gamma=0.5).name for d in ("geometric", "logarithmic")] == ["geometric", "logarithmic"]
     assert make_law("binomial", n=20, mean=10) == Binomial(20, 0.5)
     assert make_law("threshold", mean=10).parameters() == {"accept": 0.1}
@@ -872,7 +874,11 @@ def test_ties_beyond_the_table_are_reached():
         assert TNB.from_gamma(1.0, gamma).quantile(p) == k
 
 
-@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3), Binomial(60, 0.4)], ids=repr)
+NEARLY_SURE = [Poisson(m) for m in (40.0, 200.0, 700.0, 3e3)] + [Binomial(n, 0.4) for n in (60, 300, 5000)]
+NEARLY_SURE += [AtLeastOne(TNB(eta, -9.0)) for eta in (5.0, 7.5, 11.0)]
+
+
+@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3), *NEARLY_SURE], ids=repr)
 def test_probabilities_never_exceed_one(law):
     for k in (0, 1, 2, 3, 5, 9, 17, 40, 41, 100, 1000):
         for value in (law.log_cdf(k), law.log_sf(k)):
