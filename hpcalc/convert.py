@@ -264,6 +264,11 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
                     # where the quartic is off by m, its minimum is by about m/bend steps, and the value by m^2/bend
                     if (low - foretold) ** 2 <= 1e-15 * bend * abs(low):
                         break
+        # of orders as good but for rounding, one that reads well: a flat minimum has no digits beyond
+        short = float(f"{order:.7g}")
+        _, low = _least(objective(np.array([short]))) if short > 1.0 else (0, _INF)
+        if low - value <= 1e-13 * abs(value) < _INF:
+            value, order = low, short
     return value, order
 
 

@@ -263,7 +263,7 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
         solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
         if use.any():
             part = Rank(sample.log_u[use], sample.log_q[use])
-            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
+            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 30)
         solved.append((solved_x, solved_z))
     (x1, forward), (x2, backward) = solved
     ahead = forward <= backward
@@ -285,7 +285,7 @@ def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> A
         use = np.flatnonzero(same * sign > -1.0)  # between points that differ, try both directions
         if use.size:
             part = Rank(point.log_u[use], point.log_q[use])
-            best[use] = np.minimum(best[use], _newton_orders(base, seed[use], sign, part, start[use], 10, best[use])[1])
+            best[use] = np.minimum(best[use], _newton_orders(base, seed[use], sign, part, start[use], 30, best[use])[1])
     return _borrow_orders(base, point, logit, best, seeds)
 
 
@@ -302,7 +302,7 @@ def _borrow_orders(base: RenyiCurve, point: Rank, logit: Array, z: Array, seeds:
             mine = np.flatnonzero(broken & (side == sign))
             if mine.size:
                 part = Rank(point.log_u[mine], point.log_q[mine])
-                z[mine] = np.minimum(z[mine], _newton_orders(base, seeds.x[donor[mine]], sign, part, z[mine], 10)[1])
+                z[mine] = np.minimum(z[mine], _newton_orders(base, seeds.x[donor[mine]], sign, part, z[mine], 30)[1])
     return z
 
 
@@ -335,7 +335,7 @@ def _newton_orders(
             idle = np.isinf(solved)
             move = np.maximum(np.where(idle, -0.7, move), _LEAST - here)
             gain = np.abs(slope * move)
-            keep = (idle | ((gain > 1e-9) & (solved - 8.0 * gain < rival[active]))) & (here > _LEAST)
+            keep = (idle | ((gain > 1e-13) & (solved - 8.0 * gain < rival[active]))) & (here > _LEAST)
             x[active], z[active] = here + move, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
