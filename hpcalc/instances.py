@@ -389,18 +389,19 @@ def _search_merges(law: Law, pair: tuple[Array, Array], log_delta: float, floor:
     starts = np.arange(0, pair[0].size, max(pair[0].size // 1000, 1))  # a thousand outcomes tell where to turn
     few = np.logaddexp.reduceat(pair[0], starts), np.logaddexp.reduceat(pair[1], starts)
     edges = distinct(np.linspace(0.0, starts.size, _GROUPS + 1).astype(np.intp))
-    best = floor
+    best = at = floor
     for level in range(6):
-        merges, before = _Merges(law, few, edges, log_delta), best
-        for _ in range(4):
-            order = merges.best(best)
+        merges, before = _Merges(law, few, edges, log_delta), at
+        for step in range(5):
+            order = merges.best(at)
             value = _solve(law, *few, merges.outcomes(order, edges), log_delta)
-            improved = value > best * (1.0 + 2e-5)
-            best = max(best, value)
+            # coarse groups may reach less than the floor: then they start from what they reach
+            improved = value > at * (1.0 + 2e-5) or (step == 0 and value < at)
+            at, best = value, max(best, value)
             if not improved or best == math.inf:
                 break
         finer = merges.refined(order, 2 * _GROUPS)
-        if best == math.inf or (level >= 2 and best <= before * (1.0 + 1e-4)) or finer.size > 3 * _GROUPS:
+        if best == math.inf or (level >= 2 and at <= before * (1.0 + 1e-4)) or finer.size > 3 * _GROUPS:
             break
         edges = finer
     ends = np.append(starts, pair[0].size)[merges.edges]
