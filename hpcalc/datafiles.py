@@ -721,7 +721,7 @@ def profile_text(path: str, points: Iterable[Mapping[str, float | None]]) -> str
 
 
 def rdp_text(path: str, points: Iterable[Mapping[str, float | None]]) -> str:
-    """Text of a Rényi curve, ``order`` and ``epsilon``; see :func:`profile_text`.
+    """Text of a Rényi curve, ``order`` and ``epsilon`` (infinite where it is None); see :func:`profile_text`.
 
     Examples
     --------
@@ -730,7 +730,8 @@ def rdp_text(path: str, points: Iterable[Mapping[str, float | None]]) -> str:
     - {order: 2.0, epsilon: 1.0e-06}
     - {order: .inf, epsilon: 1.0}
     """
-    return _points_text(path, "rdp", list(points))
+    known = [{key: math.inf if value is None else value for key, value in point.items()} for point in points]
+    return _points_text(path, "rdp", known)
 
 
 def _points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:

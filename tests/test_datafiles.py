@@ -9,6 +9,9 @@ import tracemalloc
 
 import pytest
 
+from hpcalc import bound
+from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.convert import epsilon_at
 from hpcalc.datafiles import (
     parse_rdp_text,
     profile_text,
@@ -18,7 +21,9 @@ from hpcalc.datafiles import (
     read_rdp,
     read_scores,
 )
+from hpcalc.dpsgd import DPSGD
 from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
+from hpcalc.runs import Poisson, TruncatedNegativeBinomial
 
 CURVE = {1.5: 0.31, 2.0: 0.42, 64.0: 2.9, math.inf: 3.1}
 
@@ -112,6 +117,43 @@ def test_what_is_written_is_read_back(write, suffix):
     assert back == {0.0: 0.12345678901234567, 1e-05: 1e-300, 50.0: 5e-324}
     curve = [{"order": 1.5, "epsilon": 1e-20}, {"order": 1e6, "epsilon": 7.0}, {"order": math.inf, "epsilon": 7.5}]
     assert read_rdp(write(rdp_text(f"y.{suffix}", curve), f"y.{suffix}")) == {1.5: 1e-20, 1e6: 7.0, math.inf: 7.5}
+
+
+BASES = {
+    "pure": PureDP(1.0),
+    "nothing": PureDP(0.0),
+    "zcdp": ZCDP(0.1),
+    "gaussian": Gaussian(2.0),
+    "laplace": Laplace(2.0),
+    "approx-dp": ApproxDP(0.5, 1e-8),
+    "rdp": RDPCurve({1.5: 0.1, 2.0: 0.2, 8.0: 1.0, 32.0: 4.5}),
+    "rdp and pure": RDPCurve({2.0: 0.2, math.inf: 1.0}),
+    "profile": ProfileCurve({0.0: 0.1, 1.0: 1e-3, 2.0: 1e-9}),
+    "dpsgd": DPSGD(0.01, 1.0, 100),
+    "dpsgd and score": compose(DPSGD(0.01, 1.0, 100), Gaussian(20.0), ApproxDP(0.1, 1e-9)),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_the_search_is_read_back_as_good_as_it_was(write, name):
+    base = BASES[name]
+    for law, delta in ((TruncatedNegativeBinomial.with_mean(10.0, eta=0.0), 1e-6), (Poisson(3.0), 1e-3)):
+        answer = bound(base, law, delta=delta, lower=False)
+        elsewhere = bound(base, law, delta=10.0 * delta, lower=False).epsilon
+        points, curve = answer.profile(), answer.rdp_export()
+        rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-profile"), default=math.inf)
+        for suffix in ("yaml", "json", "csv"):
+            back = ProfileCurve(read_profile(write(profile_text(f"p.{suffix}", points), f"p.{suffix}")))
+            again = epsilon_at(back, math.log(delta)).value
+            assert answer.epsilon * (1.0 - 1e-12) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
+            assert epsilon_at(back, math.log(10.0 * delta)).value >= elsewhere * (1.0 - 2e-4)  # on a chord
+            points_back = read_rdp(write(rdp_text(f"r.{suffix}", curve), f"r.{suffix}"))
+            wanted = {row["order"]: math.inf if row["epsilon"] is None else row["epsilon"] for row in curve}
+            assert points_back == wanted
+            if base.slack > 0.0 or isinstance(base, ProfileCurve):
+                assert set(wanted.values()) == {math.inf}  # then no Rényi curve exists
+            else:  # the bound may count events where a reader of the curve cannot
+                assert epsilon_at(RDPCurve(points_back), math.log(delta)).value <= rdp * 1.05 + 1e-9
 
 
 def test_written_yaml_and_json_are_plain():

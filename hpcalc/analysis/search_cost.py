@@ -125,6 +125,14 @@ class BoundResult:
             if math.isfinite(order) or math.isfinite(eps)
         ]
 
+    def rdp_export(self) -> list[dict[str, float | None]]:
+        """The Rényi curve for others to compose: at the orders asked for, else at a hundred and the best one."""
+        if self.question.orders is not None:
+            return self.rdp_curve()
+        best = self.best.order if self.best is not None and self.best.order is not None else 2.0
+        dense = 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))
+        return self.rdp_curve(distinct(np.concatenate([DEFAULT_ORDERS, dense, [best, math.inf]])))
+
     def _rdp(self, asked: Array) -> Array:
         if self.base.slack > 0.0 or not self.base.finite:
             return np.full(asked.shape, np.inf)
@@ -153,11 +161,13 @@ class BoundResult:
         Parameters
         ----------
         epsilons : ndarray, optional
-            Default: 100 values from 0 to well beyond the ε at this δ.
+            Default: 100 values from 0 to well beyond the ε at this δ, and that ε.
         """
         if epsilons is None:
-            top = 3.0 * self.epsilon if math.isfinite(self.epsilon) and self.epsilon > 0.0 else 10.0
-            epsilons = np.linspace(0.0, top, 101)
+            some = math.isfinite(self.epsilon) and self.epsilon > 0.0
+            epsilons = np.linspace(0.0, 3.0 * self.epsilon if some else 10.0, 101)
+            if some:  # the answer itself, so that a reader of the points finds it again
+                epsilons = distinct(np.append(epsilons, self.epsilon))
         log_delta = self.log_profile(np.asarray(epsilons, dtype=float))
         out: list[dict[str, float | None]] = []
         for eps, log_d in zip(epsilons.tolist(), log_delta.tolist(), strict=True):
@@ -192,6 +202,7 @@ class BoundResult:
             if include(curve.method) and self.method != "best":
                 each = [delta_from_rdp(curve, float(eps), "cks").value for eps in epsilons]
                 out = np.minimum(out, np.array(each))
+        out = np.where(epsilons >= self.epsilon, np.minimum(out, self.question.log_delta), out)
         return np.asarray(np.minimum(out, 0.0), dtype=float)
 
     def document(self) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _write_profile(path: str, result: Any) -> None:
 def _write_rdp(path: str, result: Any) -> None:
     from hpcalc.datafiles import rdp_text
 
-    write_file(path, rdp_text(path, result.rdp_curve()))
+    write_file(path, rdp_text(path, result.rdp_export()))
 
 
 def _plot(case: Settings, results: list[Any], documents: list[dict[str, Any]], cases: list[Settings]) -> None:
