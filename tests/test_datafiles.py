@@ -11,6 +11,7 @@ import pytest
 
 from hpcalc import bound
 from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.cli import main
 from hpcalc.convert import epsilon_at
 from hpcalc.datafiles import (
     parse_rdp_text,
@@ -391,6 +392,21 @@ def test_malformed_files_are_refused_in_one_clear_line(write, maker):
         assert text.isprintable()
         assert len(text) < 600
         assert f"m.{suffix}" in text
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__.strip("_"))
+def test_the_command_line_refuses_them_alike(write, maker, capsys):
+    rng = random.Random(f"commands {maker.__name__}")
+    for option in ("--rdp-file", "--profile-file"):
+        for _ in range(4):
+            content, suffix = maker(rng)
+            path = write(content, f"m.{suffix}")
+            assert main(["convert", option, path, "--delta", "1e-6"]) in (2, 4)
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert len(err.splitlines()) == 1
+            assert option in err
+            assert path in err
 
 
 def _outcome(read, path):
