@@ -606,7 +606,7 @@ def test_corollary_16_between_orders_two_and_three():
             corollary_16(base, law, line)
 
 
-@pytest.mark.parametrize(("gamma", "m"), [(0.5, 1), (0.5, 3), (0.25, 2), (0.01, 3), (1e-7, 2), (0.5, 40)])
+@pytest.mark.parametrize(("gamma", "m"), [(0.5, 1), (0.5, 3), (0.25, 2), (0.01, 3), (1e-7, 2), (0.5, 40), (0.5, 60)])
 def test_lemma_22_for_a_geometric_law(gamma, m):
     # P[K > m] = (1-gamma)^m, E[K; K > m] = (1-gamma)^m (m + 1/gamma), E[K] = 1/gamma
     law = AtMost(TruncatedNegativeBinomial.from_gamma(1.0, gamma), m)
