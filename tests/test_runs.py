@@ -627,6 +627,11 @@ def test_laws_by_name():
     assert make_law("tnb", eta=0, mean=10).parameters() == {"eta": 0.0, "gamma": TNB.with_mean(10.0, eta=0.0).gamma}
     assert make_law("logarithmic", gamma=0.5).parameters() == {"gamma": 0.5}
     assert make_law("geometric", mean=4).mean == pytest.approx(4.0)
+    for p in (0.3, 0.7, 1.0):
+        one = Binomial(1, p)
+        assert [one.log_sf(k) for k in (0, 1, 2)] == [pytest.approx(math.log(p)), -math.inf, -math.inf]
+        assert [one.log_tail_mean(k) for k in (0, 1, 2)] == [pytest.approx(math.log(p)), -math.inf, -math.inf]
+        assert one.log_cdf(0) == pytest.approx(math.log1p(-p) if p < 1.0 else -math.inf)
     assert Binomial.with_mean(0.5, n=1) == Binomial(1, 0.5)
     assert Binomial.with_mean(7.0, n=7) == Binomial(7, 1.0)
     assert [make_law(d, gamma=0.5).name for d in ("geometric", "logarithmic")] == ["geometric", "logarithmic"]
@@ -724,6 +729,9 @@ def test_cumulants_end_at_the_radius_of_convergence():
 def test_moments_given_a_run(law):
     pmf = exact_pmf(law)
     run = mp.fsum(pmf[1:])
+    if law.max_runs is not None:
+        assert law.max_runs == (law.law.max_runs if isinstance(law, AtLeastOne) else max(
+            k for k, p in enumerate(pmf) if p or isinstance(law, AtMost)))  # fmt: skip
     close(law.log_prob_run, mp.log(run), 1e-12, floor=1e-3)
     close(law.log_mean_given_run, mp.log(mp.fsum(k * p for k, p in enumerate(pmf)) / run), 2e-12, floor=1e-3)
     close(law.second_factorial, mp.fsum(k * (k - 1) * p for k, p in enumerate(pmf)), 2e-12, floor=1e-9)
@@ -875,6 +883,7 @@ def test_ties_beyond_the_table_are_reached():
 
 
 NEARLY_SURE = [Poisson(m) for m in (40.0, 200.0, 700.0, 3e3)] + [Binomial(n, 0.4) for n in (60, 300, 5000)]
+NEARLY_SURE += [FinitePmf(dict.fromkeys(range(1, n), 1 / (n - 1))) for n in (7, 11, 24, 50)]
 NEARLY_SURE += [AtLeastOne(TNB(eta, -9.0)) for eta in (5.0, 7.5, 11.0)]
 
 
@@ -915,6 +924,23 @@ def test_probabilities_may_miss_one_by_a_billionth():
                 [[1, 0.5, 0.0], [2, 0.5]], [0.5, [1, 0.5]]):  # fmt: skip
         with pytest.raises(InvalidInput, match="^pmf: "):
             FinitePmf(bad)
+    for much in (1.2, 1 + 5e-9, 2.5):
+        with pytest.raises(InvalidInput, match="between 0 and 1 for 3 runs"):
+            FinitePmf({3: much})
+
+
+def test_tables_with_all_but_nothing_at_one_number():
+    """Weights below the smallest double times the largest, and tails that no sum can see."""
+    some = FinitePmf(((0, 1.0), (1, 1e-300), (7, 1e-300)))
+    close(some.log_mean_given_run, mp.log(4), 1e-15)
+    close(some.log_mean, mp.log(8) + mp.log(mp.mpf(1e-300)), 1e-15)
+    sure = FinitePmf(((1, 1e-30), (2, 1.0)))
+    assert (sure.mean, sure.log_density(Rank.from_u(np.array([0.0])))[0]) == (2.0, math.log(2.0))
+    far = FinitePmf(((1, 1.0), (50, 1e-40)))
+    assert (far.mean, far.log_sf(1)) == (1.0, pytest.approx(math.log(1e-40)))
+    holes = AtMost(FinitePmf(((0, 0.5), (3, 0.25), (9, 0.25))), 5)
+    close(holes.mean, mp.mpf(1), 1e-15)
+    close(holes.log_density(Rank.from_u(np.array([0.5])))[0], mp.log(mp.mpf(3) / 3 / 4), 1e-14)
 
 
 def test_a_long_table_is_echoed_by_its_size():

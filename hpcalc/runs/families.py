@@ -195,7 +195,7 @@ class Binomial(Law):
         return min(math.log(self.n) + value, 0.0)
 
     def log_sf(self, k: int) -> float:
-        return -math.inf if k >= self.n else self._log_tail(k, upper=True)
+        return self._log_tail(k, upper=True)
 
     def log_cdf(self, k: int) -> float:
         return 0.0 if k >= self.n else self._log_tail(k, upper=False)
@@ -238,7 +238,7 @@ class Binomial(Law):
         keep = math.exp(checked_keep(log_keep))
         if keep == 0.0:
             raise InvalidInput("log_keep", log_keep, "give a delta0 further from 1")
-        return Binomial(self.n, min(self.p * keep / ((1.0 - self.p) + self.p * keep), 1.0))
+        return Binomial(self.n, self.p * keep / ((1.0 - self.p) + self.p * keep))
 
     def log_tail_mean(self, m: int) -> float:
         if m >= self.n:
@@ -398,10 +398,8 @@ class Threshold(RunCount):
         return math.log1p(-self.accept) if self.accept < 1.0 else -math.inf
 
     def cumulant(self, s: float) -> float:
-        if self.accept == 1.0 or s == 0.0:
-            return s
-        log_share = self._log_reject - math.log(self.accept) + float(log_expm1(s))
-        return s - float(log1mexp(log_share)) if log_share < 0.0 else math.inf
+        # log1mexp is -inf from 0 on: beyond the radius 1/(1 - accept)
+        return s - float(log1mexp(self._log_reject - math.log(self.accept) + log_expm1(s)))
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)

@@ -34,8 +34,7 @@ class _Tabular(Law):
     def _some(self) -> tuple[Array, Array]:
         """The table over K >= 1, without the far tail that cannot change the last digit of any sum below."""
         k, log_p = self._table
-        keep = (k >= 1.0) & (log_p > -np.inf)
-        k, log_p = k[keep], log_p[keep]
+        k, log_p = k[k >= 1.0], log_p[k >= 1.0]
         p = np.exp(log_p - log_p.max())
         # In every sum the term of k is at most k p_k / sum(p) of the whole, whatever the rank.
         rest = np.cumsum((k * p)[::-1])[::-1]
@@ -72,7 +71,7 @@ class _Tabular(Law):
     @property
     def log_prob_zero(self) -> float:
         k, log_p = self._table
-        return min(float(log_p[0]), 0.0) if k[0] == 0.0 else -math.inf
+        return float(log_p[0]) if k[0] == 0.0 else -math.inf
 
     def log_sf(self, k: int) -> float:
         values, _, above = self._cumulative
