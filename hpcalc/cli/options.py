@@ -85,7 +85,7 @@ _DECLARED: dict[str, dict[str, Any]] = {
         metavar="RATE SIGMA STEPS",
         nargs=3,
         multiple=True,
-        help="Poisson-sampled DP-SGD: sampling rate, noise multiplier, number of steps (needs hpcalc[dpsgd]).",
+        help="Poisson-sampled DP-SGD: sampling rate, noise multiplier, number of steps.",
     ),
     "noise-multiplier": _number(
         group=_SGD, metavar="SIGMA", help="DP-SGD in the words of a training script; with the options below."
