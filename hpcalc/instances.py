@@ -453,14 +453,25 @@ def _few_points(base: Base, law: Law, log_delta: float, upper: float, curve: Ran
     if three is not None or hope <= 0.0:
         return three
     constraints = _Constraints(base)
-    # V was interpolated: it may lie a little above, or fall short
-    for give in (-4e-3, -2e-3, -1e-3, -5e-4, -2e-4, -1e-4, -3e-5, 0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
-        moved = Rank.from_logit((1.0 - give) * (v.log_u - v.log_q) + give * (u.log_u - u.log_q))
-        log_q, log_p = np.concatenate(u), np.concatenate(moved)
-        if max(constraints.excess(log_q, log_p)[0], constraints.excess(log_p, log_q)[0]) <= 0.0:
-            epsilon = float(_last_block(law, log_delta, u, moved)[0]) - 1e-10
-            return LowerBound(max(epsilon, 0.0), "two-point", (tuple(log_q.tolist()), tuple(log_p.tolist())))
-    return None
+    start, far = (float((part.log_u - part.log_q)[0]) for part in (u, v))
+
+    def image(share: float) -> Rank:
+        return Rank.from_logit(np.array([start + (far - start) * share]))
+
+    def holds(share: float) -> bool:
+        log_q, log_p = np.concatenate(u), np.concatenate(image(share))
+        return constraints.excess(log_q, log_p)[0] <= 0.0 and constraints.excess(log_p, log_q)[0] <= 0.0
+
+    # V was interpolated: it may fall short, or lie a little above
+    low, high = 0.99, 1.01
+    if not holds(low):
+        return None
+    for _ in range(14):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    epsilon = float(_last_block(law, log_delta, u, image(low))[0]) - 1e-10
+    outcomes = tuple(tuple(np.concatenate(rank).tolist()) for rank in (u, image(low)))
+    return LowerBound(max(epsilon, 0.0), "two-point", (outcomes[0], outcomes[1]))
 
 
 def _two_points(law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Rank, Rank]:
@@ -633,7 +644,7 @@ def _least_bad(orders: Array, budget: Array, u0: Array, v0: Array, b: Array, res
         log_u, log_v, log_b = np.log(u0)[:, None], np.log(v0)[:, None], np.log(b)[:, None]
         log_rest = np.log(rest_q - b)[:, None]
         log_bad = np.full((u0.size, 1), -np.inf)
-        for _ in range(2):
+        for _ in range(4 if np.max(b) > 1e-3 else 2):
             left = np.log(np.maximum(rest_v[:, None] - np.exp(log_bad), 0.0))
             spent = np.logaddexp(orders * log_u - h * log_v, orders * log_rest - h * left)
             room = logsubexp(np.maximum(np.where(np.isnan(spent), np.inf, budget), spent), spent)
