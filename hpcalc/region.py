@@ -210,16 +210,23 @@ def _continuous_region(base: RenyiCurve, point: Rank) -> Array:
     search. Between the points solved for every base the answer at a rank does not depend on the others asked for.
     """
     logit = point.log_u - point.log_q
-    seeds = _seeds(base)
-    z = np.empty(logit.shape)
-    within = (logit >= seeds.place[0]) & (logit <= seeds.place[-1])
-    if within.any():
-        z[within] = _from_seeds(base, point.take(within), logit[within], seeds)
-    if not within.all():
-        far, place = point.take(~within), np.sort(logit[~within])
+    z, left = np.empty(logit.shape), np.ones(logit.shape, dtype=bool)
+    for scores in _SEED_SCORES:
+        if left.any():
+            seeds = _seeds(base, scores)
+            within = left & (logit >= seeds.place[0]) & (logit <= seeds.place[-1])
+            if within.any():
+                z[within] = _from_seeds(base, point.take(within), logit[within], seeds)
+            left &= ~within
+    if left.any():
+        place = np.sort(logit[left])
         seeds = _solve_afresh(base, place[distinct(np.linspace(0, place.size - 1, 60).astype(int))])
-        z[~within] = _from_seeds(base, far, logit[~within], seeds)
+        z[left] = _from_seeds(base, point.take(left), logit[left], seeds)
     return z
+
+
+#: Normal scores of the points solved for every base: the usual range, and beyond it as far as grids of ranks go.
+_SEED_SCORES = (tuple(range(-40, 25)), (*range(-86, -40, 2), *range(-40, 25, 8), *range(26, 88, 2)))  # in halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,11 +239,10 @@ class _Seeds:
     z: Array
 
 
-@lru_cache(maxsize=16)
-def _seeds(base: RenyiCurve) -> _Seeds:
+@lru_cache(maxsize=32)
+def _seeds(base: RenyiCurve, scores: tuple[int, ...]) -> _Seeds:
     """Points solved once for each base: always the same ones, so that answers do not depend on earlier questions."""
-    scores = np.concatenate([np.arange(-43.0, -20.0), np.arange(-20.0, 12.0, 0.5), np.arange(12.0, 44.0)])
-    rank = Rank.from_normal(scores)
+    rank = Rank.from_normal(0.5 * np.array(scores))
     return _solve_afresh(base, rank.log_u - rank.log_q)
 
 
@@ -263,7 +269,7 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
         solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
         if use.any():
             part = Rank(sample.log_u[use], sample.log_q[use])
-            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 30)
+            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
         solved.append((solved_x, solved_z))
     (x1, forward), (x2, backward) = solved
     ahead = forward <= backward
