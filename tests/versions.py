@@ -1,0 +1,200 @@
+"""The digits that hpcalc prints, side by side for several versions of Python, NumPy and SciPy.
+
+    python tests/versions.py [--keep DIR] [PYTHON=REQUIREMENT,REQUIREMENT...]...
+    python tests/versions.py --print
+
+Makes one virtual environment for each argument (default: the oldest and the newest supported, and two in between),
+asks each the same questions, every command, base, law and method, and compares what it prints with the first one's.
+Python interpreters are looked for on the path and where pyenv keeps them. ``--print`` only prints this interpreter's
+own answers.
+
+Most answers are the same to the last byte. Those found by a search over discrete choices (orders of a mechanism's
+outcomes for lower bounds, prices of ranks, cells to refine) may turn on the last bit of an exponential, which differs
+between builds of NumPy: lower bounds then agree to about five digits, certified upper bounds to about eight. The exit
+code is 1 if anything differs by more than that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import itertools
+import json
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+OLDEST = "3.10=numpy==1.24.*,scipy==1.10.*,click==8.2.*,rich==13.0.*,pyyaml==6.0.1"
+MATRIX = (
+    OLDEST,
+    "3.11=numpy==1.26.*,scipy==1.12.*,click==8.2.*,rich==13.*",
+    "3.12=numpy==2.0.*,scipy==1.14.*",
+    "3.13=numpy,scipy",
+)
+
+BASES = {
+    "zcdp": "--zcdp 0.1",
+    "zcdp-large": "--zcdp 30",
+    "gaussian": "--gaussian 2",
+    "gaussian-small": "--gaussian 0.3",
+    "pure": "--pure 1",
+    "laplace": "--laplace 2",
+    "approx": "--approx-dp 0.5 1e-8",
+    "rdp": "--rdp 1.5:0.1,2:0.2,8:1.0,32:4.5",
+    "both": "--zcdp 0.05 --gaussian 5 --pure 0.2",
+    "dpsgd": "--dpsgd 0.01 1.1 200",
+}
+LAWS = {
+    "poisson": "--dist poisson --mu 10",
+    "tnb": "--dist tnb --eta -0.5 --mean 10",
+    "tnb-steep": "--dist tnb --eta 2.5 --mean 40",
+    "geometric": "--dist geometric --gamma 0.1",
+    "logarithmic": "--dist logarithmic --mean 5",
+    "binomial": "--dist binomial --n 50 --p 0.1",
+    "fixed": "--dist fixed --k 5",
+    "pmf": "--dist pmf --pmf 1:0.5,3:0.3,20:0.2",
+    "truncated": "--dist poisson --mu 10 --max-runs 30",
+    "some": "--dist poisson --mu 2 --at-least-one",
+    "threshold": "--dist threshold --accept 0.2",
+}
+METHODS = ("paper", "refined", "lemma-7", "refined-rdp", "refined-profile")
+
+
+def questions() -> list[str]:
+    """Command lines, about 200."""
+    lines = [f"bound {base} {law}" for base, law in itertools.product(BASES.values(), LAWS.values())]
+    for name, method in itertools.product(("zcdp", "gaussian", "pure", "rdp"), METHODS):
+        lines.append(f"bound {BASES[name]} {LAWS['tnb']} --method {method} --explain")
+    for rule, name in itertools.product(("cks", "mironov", "exact"), ("zcdp", "gaussian", "laplace")):
+        lines.append(f"bound {BASES[name]} {LAWS['poisson']} --conversion {rule} --delta 1e-9 --orders 2,4,8,64")
+    for base in BASES.values():
+        lines += [f"convert {base} --delta 1e-6", f"convert {base} --epsilon 1", f"convert {base} --delta 0.2"]
+    lines += [f"utility {law} --success-rate 0.01" for law in LAWS.values()]
+    lines += [f"compare {BASES[name]} --mean 10 --success-rate 0.01" for name in ("zcdp", "gaussian", "pure")]
+    lines.append(f"compare {BASES['zcdp']} --at-epsilon 4 --success-rate 0.01 --method paper")
+    lines += [f"plan {BASES[name]} --target-epsilon 6 --success-rate 0.01" for name in ("zcdp", "gaussian", "pure")]
+    return lines
+
+
+def answers() -> list[str]:
+    """What this interpreter prints to each question, the version line aside."""
+    from goldens import run
+
+    out = []
+    for line in questions():
+        code, text, error = run(f"{line} --format json")
+        if code == 0:
+            document = json.loads(text)
+            text = "\n".join(f"{path} {value!r}" for path, value in _leaves(document))
+        out.append(f"$ hpcalc {line}\n[exit {code}]\n{text}{error}")
+    return out
+
+
+def _leaves(value: object, path: str = "") -> list[tuple[str, object]]:
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in _leaves(item, f"{path}.{key}".lstrip("."))]
+    if isinstance(value, list):
+        return [leaf for index, item in enumerate(value) for leaf in _leaves(item, f"{path}[{index}]")]
+    return [(path, value)]
+
+
+def _interpreter(version: str) -> str | None:
+    found = shutil.which(f"python{version}")
+    if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
+        return found
+    places = sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python"))
+    return str(places[-1]) if places else None
+
+
+def _environment(folder: Path, spec: str) -> Path | None:
+    version, _, pins = spec.partition("=")
+    python = folder / f"v{version}" / "bin" / "python"
+    if not python.exists():
+        interpreter = _interpreter(version)
+        if interpreter is None:
+            return None
+        subprocess.run([interpreter, "-m", "venv", str(folder / f"v{version}")], check=True)
+        wanted = [pin for pin in pins.split(",") if pin]
+        extra = ["dp-accounting", *wanted]
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--editable", str(ROOT), *extra], check=True)
+    return python
+
+
+def compare(specs: list[str], folder: Path) -> int:
+    """Ask every environment, print a table and what differs, return how many differ too much from the first."""
+    report: dict[str, list[str]] = {}
+    for spec in specs:
+        python = _environment(folder, spec)
+        if python is None:
+            print(f"{spec}: no such Python here")
+            continue
+        done = subprocess.run([str(python), __file__, "--print"], capture_output=True, text=True, check=True)
+        report[spec] = json.loads(done.stdout)
+    first = next(iter(report), None)
+    if first is None:
+        return 1
+    worst = 0
+    heads = ("environment", "answers", "same bytes", "lower bounds differ by", "anything else differs by")
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
+    for spec, given in report.items():
+        pairs = list(zip(report[first], given, strict=True))
+        gaps = [_gaps(one, two) for one, two in pairs if one != two]
+        low, rest = (max((gap[i] for gap in gaps), default=0.0) for i in (0, 1))
+        worst += low > LOWER or rest > OTHER
+        print(f"| {spec} | {len(given)} | {len(given) - len(gaps)} | {low:.1g} | {rest:.1g} |")
+    for spec, given in report.items():
+        for one, two in zip(report[first], given, strict=True):
+            if one != two:
+                print(f"\n{one.splitlines()[0]}    # {spec}")
+                lines = difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm="", n=0)
+                print("\n".join(line for line in lines if not line.startswith(("---", "+++", "@@"))))
+    return worst
+
+
+#: Largest relative differences that are let pass: of lower bounds, of any other number.
+LOWER, OTHER = 1e-4, 2e-8
+#: What describes a search rather than its result.
+SEARCH = ("nodes", "discretisation.relative")
+
+
+def _gaps(one: str, two: str) -> tuple[float, float]:
+    """Largest relative difference of two answers' lower bounds, and of their other numbers; inf for words."""
+    lower = rest = 0.0
+    for a, b in itertools.zip_longest(one.splitlines(), two.splitlines(), fillvalue=""):
+        if a == b:
+            continue
+        (path, _, x), (other, _, y) = a.partition(" "), b.partition(" ")
+        try:
+            gap = abs(float(x) - float(y)) / max(abs(float(x)), abs(float(y))) if path == other else math.inf
+        except ValueError:
+            gap = math.inf
+        if "lower_bound" in path:
+            lower = max(lower, gap)
+        elif not path.endswith(SEARCH):
+            rest = max(rest, gap)
+    return lower, rest
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("specs", nargs="*", metavar="PYTHON=REQUIREMENTS", default=list(MATRIX))
+    parser.add_argument("--print", action="store_true", help="print this interpreter's answers")
+    parser.add_argument("--keep", type=Path, help="make, or use again, the environments in this folder")
+    options = parser.parse_args()
+    if options.print:
+        print(json.dumps(answers()))
+        return 0
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        return 1 if compare(options.specs, options.keep.resolve()) else 0
+    with tempfile.TemporaryDirectory() as folder:
+        return 1 if compare(options.specs, Path(folder)) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
