@@ -589,33 +589,45 @@ def highest(objective) -> float:
     return float(np.max(objective(grid)))
 
 
+def known_at_two(rdp: float, base: bool):
+    if base:
+        return RDPCurve({2: rdp})
+    return Curve(lambda a: np.where(a <= 2.0, rdp, math.inf), "m", "c", np.array([2.0]))
+
+
+@pytest.mark.parametrize("rule", ["exact", "best"])
+@pytest.mark.parametrize("base", [True, False])
 @pytest.mark.parametrize("rdp", [1e-3, 0.5, 3.0])
-def test_best_conversion_of_order_two_in_closed_form(rdp):
-    curve = Curve(lambda a: np.where(a <= 2.0, rdp, math.inf), "m", "c", np.array([2.0]))
+def test_best_epsilon_of_order_two_in_closed_form(rdp, base, rule):
     for delta in (1e-7, 1e-3, 0.03, 0.4, 0.9):
         true = highest(lambda u: np.log(np.maximum(image_of_order_two(u, rdp) - delta, 0.0) / u))
-        for guarantee in (RDPCurve({2: rdp}), curve):
-            for rule in ("exact", "best"):
-                answer = epsilon_from_rdp(guarantee, LOG(delta), rule)
-                assert max(true, 0.0) - 1e-9 <= answer.value <= max(true, 0.0) + 1e-5
+        answer = epsilon_from_rdp(known_at_two(rdp, base), LOG(delta), rule)
+        assert max(true, 0.0) - 1e-9 <= answer.value <= max(true, 0.0) + 1e-5
+
+
+@pytest.mark.parametrize("rule", ["exact", "best"])
+@pytest.mark.parametrize("base", [True, False])
+@pytest.mark.parametrize("rdp", [1e-3, 0.5, 3.0])
+def test_best_delta_of_order_two_in_closed_form(rdp, base, rule):
     for epsilon in (0.0, 0.3, 2.0, 7.0):
         true = highest(lambda u: image_of_order_two(u, rdp) - math.exp(epsilon) * u)
-        for guarantee in (RDPCurve({2: rdp}), curve):
-            for rule in ("exact", "best"):
-                answer = delta_from_rdp(guarantee, epsilon, rule)
-                assert true * (1.0 - 1e-9) <= math.exp(answer.value) <= true * (1.0 + 1e-5)
-                assert answer.rule == EXACT_REGION
+        answer = delta_from_rdp(known_at_two(rdp, base), epsilon, rule)
+        assert true * (1.0 - 1e-9) <= math.exp(answer.value) <= true * (1.0 + 1e-5)
+        assert answer.rule == EXACT_REGION
 
 
-def test_region_of_a_curve_known_at_every_order():
+@pytest.mark.parametrize("rho", [1e-3, 0.1, 2.0])
+def test_region_of_a_curve_known_at_every_order(rho):
     # a whole search's curve is read at a table of orders, which costs little
-    for rho in (1e-3, 0.1, 2.0):
-        curve = Curve(lambda a: rho * a, "m", "c")
-        for delta in (1e-6, 0.01, 0.2):
-            base, table = (epsilon_from_rdp(g, LOG(delta), "exact").value for g in (ZCDP(rho), curve))
-            assert base - 1e-9 <= table <= base * (1.0 + 2e-3) + 1e-9
-        base, table = (delta_from_rdp(g, 3.0 * rho, "exact").value for g in (ZCDP(rho), curve))
-        assert base - 1e-9 <= table <= base + 1e-2
+    curve = Curve(lambda a: rho * a, "m", "c")
+    for delta in (1e-6, 0.01, 0.2):
+        base, table = (epsilon_from_rdp(g, LOG(delta), "exact").value for g in (ZCDP(rho), curve))
+        assert base - 1e-9 <= table <= base * (1.0 + 2e-3) + 1e-9
+    base, table = (delta_from_rdp(g, 3.0 * rho, "exact").value for g in (ZCDP(rho), curve))
+    assert base - 1e-9 <= table <= base + 1e-2
+
+
+def test_regions_of_curves_that_know_nothing_or_lose_nothing():
     # knows nothing, or sets everything free
     for unknown in (Curve(lambda a: np.full(np.shape(a), math.inf), "m", "c"), flat(math.inf)):
         assert epsilon_from_rdp(unknown, LOG(0.1), "exact").value == math.inf
