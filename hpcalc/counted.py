@@ -161,7 +161,7 @@ def _spread(law: RunLaw, log_delta: float, order: float, curve: RankCurve) -> fl
     top = int(np.nanargmax(value))
     event = order * math.exp(min(log_delta - float(curve.log_f[top]), 0.0))
     u = np.exp(curve.rank.log_u[top - 1 : top + 2])
-    if u[0] < 1e-12:  # events at ranks as rare as that are no matter of plain numbers
+    if u[0] < 1e-12 or not u[2] - u[0] > 1e-12:  # ranks as rare as that, or as common, are no matter of plain numbers
         return 0.0
     return event * float(curve.log_f[top - 1] - curve.log_f[top + 1]) / float(u[2] - u[0])
 
