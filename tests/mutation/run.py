@@ -44,6 +44,9 @@ OPERATORS = (
     "number", "lambda", "symmetric_string_methods_swap", "unsymmetrical_string_methods_swap", "remove_unary_ops",
     "keywords", "name", "swap_op", "augmented_assignment", "if_exp",
 )  # fmt: skip
+TYPING = ("strict", "repr", "dtype")  # keywords no mutant touches
+#: Where arguments of calls are dropped too (mutmut's arg_removal, without its form that passes None).
+DROP = ("hpcalc/paper.py", "hpcalc/convert.py")
 PYTEST = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=-m 'not fuzz'",
           "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 
@@ -89,8 +92,12 @@ def mutants(path: str) -> list[Mutant]:
             # texts and types: the golden files and mypy look after them
             if isinstance(node, (cst.Annotation, cst.Decorator, cst.Raise, cst.BaseString, cst.Import, cst.ImportFrom)):
                 return False
-            if isinstance(node, cst.Arg) and node.keyword and node.keyword.value in ("strict", "repr", "dtype"):
+            if isinstance(node, cst.Arg) and node.keyword and node.keyword.value in TYPING:
                 return False
+            if path in DROP and isinstance(node, cst.Call) and len(node.args) > 1:
+                for i, arg in enumerate(node.args):
+                    if not (arg.keyword and arg.keyword.value in TYPING):
+                        self.add(node, node.with_changes(args=[*node.args[:i], *node.args[i + 1 :]]))
             for kind, operator in chosen:
                 if isinstance(node, kind):
                     for new in operator(node):
