@@ -2,16 +2,16 @@
 
     python tests/benchmarks/run.py [--quick] [process] [calls] [conversions] [bulk]
 
-Prints Markdown tables: whole processes against ``python -c "import click"``, warm calls beside dp-accounting's (a
-looser answer to the same question), conversions beside dp-accounting and the formula Opacus publishes, and work in
-bulk with its peak memory. Nothing here is asserted: figures depend on the machine, ratios less so.
+Prints Markdown tables: whole processes against ``python -c "import click"``; the same questions to hpcalc and to
+dp-accounting (whose answers are looser), and conversions also by the formula Opacus publishes, each with ε, the time of
+a warm call, and the time and the peak memory of a process that asks nothing else; and work in bulk. Times are CPU
+times unless they say otherwise. Nothing here is asserted: figures depend on the machine, ratios less so.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
-import math
+import json
 import os
 import platform
 import resource
@@ -19,29 +19,18 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from hpcalc import ZCDP, Gaussian, Laplace, Poisson, PureDP, TruncatedNegativeBinomial, bound, convert
-from hpcalc.dpsgd import DPSGD
+# Nothing of size is imported here: Linux counts a parent's memory into its children's peak.
 
 SECTIONS = ("process", "calls", "conversions", "bulk")
 BOUND = ["bound", "--dist", "poisson", "--mu", "10", "--format", "yaml"]
-
-
-def seconds(call: Callable[[], Any], repeats: int) -> float:
-    """Median CPU time of one call after a warm-up: other work on the machine disturbs it least."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -60,7 +49,7 @@ def machine() -> str:
     if cpuinfo.exists():
         models = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         name = models[0] if models else name
-    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}"
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {version('numpy')}"
 
 
 def process(quick: bool) -> None:
@@ -84,160 +73,205 @@ def process(quick: bool) -> None:
         commands["the same question to dp-accounting (zCDP)"] = [sys.executable, "-c", question]
         commands["hpcalc plan, zCDP, five laws"] = [*own, "plan", "--zcdp", "0.1", "--target-epsilon", "4"]
     runs = 3 if quick else 9
-    # an installed package comes with its bytecode; the first round writes it for a checkout
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    times: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
     for count in range(runs + 1):
         for name, command in commands.items():
-            start, used = time.perf_counter(), cpu_of_children()
-            subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL, env=environment)
-            if count:  # the first round warms the caches
-                times[name].append((time.perf_counter() - start, cpu_of_children() - used))
+            used = whole_process(command)
+            if count:  # the first round warms the caches, and writes a checkout's bytecode
+                times[name].append(used)
     medians = {name: [statistics.median(each) for each in zip(*pairs, strict=True)] for name, pairs in times.items()}
     unit = medians['python -c "import click"']
     rows = []
-    for name, (wall, cpu) in medians.items():
-        rows.append(
-            (name, f"{1e3 * wall:.0f} ms", f"{wall / unit[0]:.2f}", f"{1e3 * cpu:.0f} ms", f"{cpu / unit[1]:.2f}")
+    for name, (wall, cpu, peak) in medians.items():
+        cells = (f"{1e3 * wall:.0f} ms", f"{wall / unit[0]:.2f}", f"{1e3 * cpu:.0f} ms", f"{cpu / unit[1]:.2f}")
+        rows.append((name, *cells, f"{peak:.0f} MiB"))
+    table(("process", f"wall time, median of {runs}", "ratio", "CPU time", "ratio", "peak memory"), rows)
+
+
+def whole_process(command: Sequence[str]) -> tuple[float, float, float]:
+    """Wall time, CPU time (both in s) and peak memory (MiB) of one process."""
+    # an installed package comes with its bytecode, so a checkout may write it
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    nothing = subprocess.DEVNULL
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise RuntimeError(f"{command} ended with code {child.returncode}")
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime, peak_of(used)
+
+
+def peak_of(used: resource.struct_rusage) -> float:
+    """Peak memory in MiB."""
+    return used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One way to ask a question: what to import and define first, and the expression for ε."""
+
+    setup: str
+    expression: str
+
+    def cells(self, repeats: int) -> list[str]:
+        """ε, median time of a warm call, and time and peak memory of a process that asks once."""
+        question = f"{self.setup}\ndef question(): return float({self.expression})\n"
+        warm = subprocess.run(
+            [sys.executable, "-c", question + WARM, str(repeats)], capture_output=True, text=True, check=True
         )
-    table(("process", f"wall time, median of {runs}", "ratio", "CPU time", "ratio"), rows)
+        answer, call = map(float, warm.stdout.split())
+        used = [whole_process([sys.executable, "-c", question + "question()"]) for _ in range(repeats)]
+        cpu, peak = (statistics.median(each) for each in list(zip(*used, strict=True))[1:])
+        return [f"{answer:.6f}", f"{1e3 * call:.2f} ms", f"{1e3 * cpu:.0f} ms", f"{peak:.0f} MiB"]
 
 
-def cpu_of_children() -> float:
-    """CPU time of the finished child processes."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+#: ε, and the median CPU time of a call after a warm-up: other work on the machine disturbs it least.
+WARM = """\
+import statistics, sys, time
+answer, times = question(), []
+for _ in range(int(sys.argv[1])):
+    start = time.process_time()
+    question()
+    times.append(time.process_time() - start)
+print(answer, statistics.median(times))
+"""
+#: Every call asks about another base (but for the last digits): nothing remembered of an earlier one answers.
+OWN = """\
+import itertools
+from hpcalc import ZCDP, Gaussian, Laplace, Poisson, PureDP, TruncatedNegativeBinomial, bound, convert
+from hpcalc.dpsgd import DPSGD
+count = itertools.count()
+def about(x): return x * (1.0 + 1e-9 * next(count))
+poisson, tnb = Poisson(10.0), TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
+"""
+OTHER = """\
+import dp_accounting as d
+from dp_accounting.rdp import RdpAccountant
+e = d.dp_event
+def ask(event):
+    accountant = RdpAccountant()
+    accountant.compose(event)
+    return accountant.get_epsilon(1e-6)
+"""
+#: ``opacus.accountants.analysis.rdp.get_privacy_spent`` for the Gaussian mechanism at its default orders, as published
+#: in Opacus 1.6: 1 + x/10 for x in 1..99 and the integers 12..63.
+OPACUS = """\
+import numpy as np
+orders = np.array([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64)))
+def ask(sigma, delta=1e-6):
+    rdp = orders / (2.0 * sigma**2)
+    eps = rdp - (np.log(delta) + np.log(orders)) / (orders - 1) + np.log((orders - 1) / orders)
+    return eps[np.nanargmin(eps)]
+"""
+HEADS = ("epsilon", "warm call", "whole process", "peak memory")
 
 
-def accountant(event: Any, delta: float) -> Callable[[], float]:
-    """The same question to dp-accounting's Rényi accountant."""
-    from dp_accounting.rdp import RdpAccountant
-
-    def ask() -> float:
-        ledger = RdpAccountant()
-        ledger.compose(event)
-        return float(ledger.get_epsilon(delta))
-
-    return ask
+def side_by_side(questions: dict[str, dict[str, Tool]], repeats: int) -> None:
+    """One row for each question and tool."""
+    rows = [(name, who, *tool.cells(repeats)) for name, tools in questions.items() for who, tool in tools.items()]
+    table(("question", "by", *HEADS), rows)
 
 
 def calls(quick: bool) -> None:
-    """Warm calls in one process."""
-    import dp_accounting.dp_event as events
-
-    print("### Warm calls (CPU time), K of mean 10 and delta 1e-6\n")
-    counter = itertools.count(1)
-
-    def fresh() -> float:
-        """One but for the last digits: nothing remembered of an earlier base answers."""
-        return 1.0 + 1e-9 * next(counter)
-
-    poisson, tnb = Poisson(10.0), TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
-    cases: list[tuple[str, Callable[[], Any], Any, Any]] = [
-        ("Gaussian, Poisson", lambda: Gaussian(5**0.5 * fresh()), poisson, events.GaussianDpEvent(5**0.5)),
-        ("Gaussian, tnb 0", lambda: Gaussian(5**0.5 * fresh()), tnb, events.GaussianDpEvent(5**0.5)),
-        ("zCDP, Poisson", lambda: ZCDP(0.1 * fresh()), poisson, events.ZCDpEvent(0.1)),
-        ("zCDP, tnb 0", lambda: ZCDP(0.1 * fresh()), tnb, events.ZCDpEvent(0.1)),
-        ("pure, Poisson", lambda: PureDP(fresh()), poisson, None),
-        ("Laplace, tnb 0", lambda: Laplace(fresh()), tnb, events.LaplaceDpEvent(1.0)),
-    ]
+    """Whole searches."""
+    print("### Whole searches, K of mean 10, delta 1e-6\n")
+    bases = {
+        "Gaussian": ("Gaussian(about(5**0.5))", "e.GaussianDpEvent(5**0.5)"),
+        "zCDP": ("ZCDP(about(0.1))", "e.ZCDpEvent(0.1)"),
+        "pure": ("PureDP(about(1.0))", None),
+        "Laplace": ("Laplace(about(1.0))", "e.LaplaceDpEvent(1.0)"),
+    }
     if not quick:
-        step = events.PoissonSampledDpEvent(256 / 60000, events.GaussianDpEvent(1.1))
-        sgd = DPSGD(256 / 60000, 1.1, 14062)  # one mechanism, remembered: composing it takes seconds
-        cases.append(("DP-SGD of the paper again, tnb 0", lambda: sgd, tnb, events.SelfComposedDpEvent(step, 14062)))
-    rows = []
-    for name, make, law, event in cases:
-        repeats = 3 if quick else 9
-        answer = bound(make(), law)
-        row = [
-            name,
-            f"{1e3 * seconds(lambda b=make, k=law: bound(b(), k, lower=False), repeats):.1f} ms",
-            f"{1e3 * seconds(lambda b=make, k=law: bound(b(), k), repeats):.1f} ms",
-            f"{answer.epsilon:.4f}",
-            f"{answer.lower.epsilon:.4f}" if answer.lower else "",
-        ]
-        if event is None:
-            row += ["", ""]
-        else:
-            shape = float("inf") if law is poisson else 0.0
-            ask = accountant(events.RepeatAndSelectDpEvent(event, 10.0, shape), 1e-6)
-            row += [f"{1e3 * seconds(ask, 3):.1f} ms", f"{ask():.4f}"]
-        rows.append(row)
-    heads = ("question", "bound", "with lower bound", "epsilon", "lower bound", "dp-accounting", "its epsilon")
-    table(heads, rows)
-    answer = bound(Gaussian(5**0.5), tnb)
-    grid = np.linspace(0.0, 8.0, 100)
-    print(f"100 points of the whole search's profile: {1e3 * seconds(lambda: answer.log_profile(grid), 9):.1f} ms\n")
-
-
-def opacus(sigma: float, delta: float) -> float:
-    """ε as Opacus publishes it for the Gaussian mechanism (``opacus.accountants.analysis.rdp.get_privacy_spent``).
-
-    Its default orders are 1 + x/10 for x in 1..99 and the integers 12..63.
-    """
-    orders = np.array([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64)))
-    rdp = orders / (2.0 * sigma * sigma)
-    return float(np.nanmin(rdp - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log((orders - 1) / orders)))
+        step = "e.PoissonSampledDpEvent(256 / 60000, e.GaussianDpEvent(1.1))"
+        bases["DP-SGD of the paper"] = (
+            "DPSGD(256 / 60000, 1.1, 14062)",  # remembered in warm calls: composing it takes seconds
+            f"e.SelfComposedDpEvent({step}, 14062)",
+        )
+    questions: dict[str, dict[str, Tool]] = {}
+    for name, (own, other) in bases.items():
+        for law, shape in (("poisson", "float('inf')"), ("tnb", "0.0")):
+            if name.startswith("DP-SGD") and law == "poisson":
+                continue
+            tools = {
+                "hpcalc": Tool(OWN, f"bound({own}, {law}, lower=False).epsilon"),
+                "hpcalc, lower bound": Tool(OWN, f"bound({own}, {law}).lower.epsilon"),
+            }
+            if other is not None:
+                tools["dp-accounting"] = Tool(OTHER, f"ask(e.RepeatAndSelectDpEvent({other}, 10.0, {shape}))")
+            questions[f"{name}, {'tnb 0' if law == 'tnb' else law}"] = tools
+    side_by_side(questions, 1 if quick else 5)
 
 
 def conversions(quick: bool) -> None:
-    """One run at delta 1e-6."""
-    import dp_accounting.dp_event as events
-
-    print("### Conversions (CPU time), Gaussian mechanism, delta 1e-6\n")
-    rows = []
-    for sigma in (0.5, 2.0, 50.0):
-        repeats = 3 if quick else 9
-        ask = accountant(events.GaussianDpEvent(sigma), 1e-6)
-        rows.append(
-            [
-                f"{sigma:g}",
-                f"{convert(Gaussian(sigma)).to['epsilon']:.6f}",
-                f"{1e3 * seconds(lambda s=sigma: convert(Gaussian(s)), repeats):.2f} ms",
-                f"{convert(Gaussian(sigma), conversion='cks').to['epsilon']:.6f}",
-                f"{1e3 * seconds(lambda s=sigma: convert(Gaussian(s), conversion='cks'), repeats):.2f} ms",
-                f"{ask():.6f}",
-                f"{1e3 * seconds(ask, repeats):.2f} ms",
-                f"{opacus(sigma, 1e-6):.6f}",
-                f"{1e3 * seconds(lambda s=sigma: opacus(s, 1e-6), repeats):.2f} ms",
-            ]
-        )
-    heads = ("sigma", "hpcalc", "time", "hpcalc, CKS", "time", "dp-accounting, RDP", "time", "Opacus' formula", "time")
-    table(heads, rows)
+    """One run."""
+    print("### Conversions, Gaussian mechanism, delta 1e-6\n")
+    questions = {
+        f"sigma {sigma:g}": {
+            "hpcalc": Tool(OWN, f"convert(Gaussian(about({sigma}))).to['epsilon']"),
+            "hpcalc, CKS": Tool(OWN, f"convert(Gaussian(about({sigma})), conversion='cks').to['epsilon']"),
+            "dp-accounting, RDP": Tool(OTHER, f"ask(e.GaussianDpEvent({sigma}))"),
+            "Opacus' formula": Tool(OPACUS, f"ask({sigma})"),
+        }
+        for sigma in (0.5, 2.0, 50.0)
+    }
+    side_by_side(questions, 1 if quick else 5)
 
 
 def bulk(quick: bool) -> None:
-    """Many questions through the Python API."""
+    """Many questions in one process: each row is a process of its own, so that its peak memory is its own."""
     print("### In bulk\n")
+    rows = []
+    for name, (text, count) in BULK.items():
+        number = count // 50 if quick else count
+        done = subprocess.run(
+            [sys.executable, __file__, "--bulk", name, str(number)], capture_output=True, text=True, check=True
+        )
+        used, peak = map(float, done.stdout.split())
+        rows.append((f"{number} {text}", f"{used:.1f} s", f"{1e3 * used / number:.2f} ms", f"{peak:.0f} MiB"))
+    table(("work", "CPU time", "each", "peak memory"), rows)
+
+
+#: Name, description and size of each bulk load.
+BULK = {
+    "paper": ("bounds by the paper's theorems, zCDP, mixed laws", 10_000),
+    "refined": ("refined profile bounds, Gaussian, mixed laws", 1_000),
+    "spec": ("cases of one --spec list, the paper's theorems with lower bounds, whole process", 200),
+}
+
+
+def one_bulk(name: str, count: int) -> None:
+    """Do one bulk load here; print its CPU time in s and the process' peak memory in MiB."""
+    import numpy as np
+
+    from hpcalc import ZCDP, Gaussian, Poisson, TruncatedNegativeBinomial, bound
+
     rng = np.random.default_rng(0)
-    count = 200 if quick else 10_000
-    etas = rng.choice([-0.5, 0.0, 0.5, 1.0], count)
-    means, rhos = np.exp(rng.uniform(0.1, 5.0, count)), np.exp(rng.uniform(-5.0, 0.0, count))
-    laws: list[Any] = [
-        Poisson(float(mean)) if index % 5 == 0 else TruncatedNegativeBinomial.with_mean(float(mean), eta=float(eta))
+    etas = rng.choice([-0.5, 0.0, 0.5, 1.0], count).tolist()
+    means, rhos = np.exp(rng.uniform(0.1, 5.0, count)).tolist(), np.exp(rng.uniform(-5.0, 0.0, count)).tolist()
+    if name == "spec":
+        laws = [{"dist": "tnb", "eta": eta, "mean": mean} for eta, mean in zip(etas, means, strict=True)]
+        cases = [{"zcdp": rho, "method": "paper", **law} for rho, law in zip(rhos, laws, strict=True)]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "cases.json"
+            file.write_text(json.dumps(cases), encoding="utf-8")
+            _, used, peak = whole_process(
+                [sys.executable, "-m", "hpcalc", "bound", "--spec", str(file), "--format", "json"]
+            )
+        print(used, peak)
+        return
+    runs: list[Any] = [
+        Poisson(mean) if index % 5 == 0 else TruncatedNegativeBinomial.with_mean(mean, eta=eta)
         for index, (eta, mean) in enumerate(zip(etas, means, strict=True))
     ]
+    sigmas = np.exp(rng.uniform(-0.5, 1.5, count)).tolist()
     start = time.process_time()
-    for rho, law in zip(rhos.tolist(), laws, strict=True):
-        bound(ZCDP(rho), law, method="paper", lower=False)
-    paper = time.process_time() - start
-    some = 20 if quick else 1_000
-    sigmas = np.exp(rng.uniform(-0.5, 1.5, some))
-    start = time.process_time()
-    for sigma, law in zip(sigmas.tolist(), laws, strict=False):
-        bound(Gaussian(sigma), law, method="refined-profile", lower=False)
-    refined = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    rows = [
-        (
-            f"{count} bounds by the paper's theorems, zCDP, mixed laws",
-            f"{paper:.1f} s",
-            f"{1e3 * paper / count:.2f} ms",
-        ),
-        (f"{some} refined profile bounds, Gaussian, mixed laws", f"{refined:.1f} s", f"{1e3 * refined / some:.2f} ms"),
-    ]
-    table(("work", "CPU time", "each"), rows)
-    print(f"Peak memory of this process: {peak:.0f} MiB\n")
+    for rho, sigma, law in zip(rhos, sigmas, runs, strict=True):
+        if name == "paper":
+            bound(ZCDP(rho), law, method="paper", lower=False)
+        else:
+            bound(Gaussian(sigma), law, method="refined-profile", lower=False)
+    print(time.process_time() - start, peak_of(resource.getrusage(resource.RUSAGE_SELF)))
 
 
 def main() -> None:
@@ -245,7 +279,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--quick", action="store_true", help="few repetitions, small loads")
+    parser.add_argument("--bulk", nargs=2, metavar=("NAME", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.bulk:
+        one_bulk(options.bulk[0], int(options.bulk[1]))
+        return
     unknown = [name for name in options.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}: choose among {', '.join(SECTIONS)}")
