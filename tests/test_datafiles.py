@@ -70,6 +70,19 @@ def test_curves_are_read_from_every_shape(write, name):
     assert list(curve) == sorted(curve)
 
 
+def test_what_dp_accounting_dumps(write):
+    """As the manual page shows it."""
+    accounting = pytest.importorskip("dp_accounting")
+    acc = pytest.importorskip("dp_accounting.rdp").RdpAccountant()
+    step = accounting.PoissonSampledDpEvent(0.01, accounting.GaussianDpEvent(1.0))
+    acc.compose(accounting.SelfComposedDpEvent(step, 1000))
+    curve = read_rdp(write(json.dumps({"order": acc.orders.tolist(), "epsilon": acc.rdp.tolist()}), "curve.json"))
+    assert list(curve) == acc.orders.tolist()
+    epsilon = epsilon_at(RDPCurve(curve), math.log(1e-5), "cks").value
+    assert epsilon == pytest.approx(acc.get_epsilon(1e-5), rel=1e-9)
+    assert epsilon >= epsilon_at(DPSGD(0.01, 1.0, 1000), math.log(1e-5), "cks").value
+
+
 def test_points_on_the_command_line():
     assert parse_rdp_text("2:1,inf:1") == {2.0: 1.0, math.inf: 1.0}
     assert parse_rdp_text(" 1e1 : 5e-1 ,2:.25") == {2.0: 0.25, 10.0: 0.5}
