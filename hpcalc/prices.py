@@ -144,31 +144,37 @@ class _Queue:
         self.log_s, self.mass = losses
         self.u, self.f, self.g = np.exp(curve.rank.log_u), np.exp(curve.log_f), np.exp(curve.log_g)
         self.du, self.df, self.dg = np.diff(self.u), np.diff(self.f), np.diff(self.g)
+        self.low, self.high = (np.exp(part) for part in curve.vertices)
         self.s, self.weight = self._outcomes()
 
     def _outcomes(self) -> tuple[Array, Array]:
-        """Outcomes that gain anything, a hundred or two: ``s = e^eps dQ'/dQ`` and their Q-mass."""
+        """Outcomes that gain anything, about a hundred: ``s = e^eps dQ'/dQ`` and their Q-mass."""
         s = np.exp(np.minimum(self.log_s + self.epsilon, 700.0))
         weight = np.diff(self.mass, prepend=0.0)
         some = np.arange(0, s.size, max(s.size // 300, 1))
-        gain = weight[some] * self._gain(np.zeros_like(self.f), s[some])
+        gain = weight[some] * self._gain(self.high, s[some])
         used = np.flatnonzero(gain > 1e-7 * np.max(gain))
         if used.size == 0:
             return s[:1], weight[:1]
         first, last = some[max(used[0] - 1, 0)], some[min(used[-1] + 1, some.size - 1)]
-        cuts = np.arange(first, last + 1, max((last + 1 - first) // 150, 1))
+        cuts = np.arange(first, last + 1, max((last + 1 - first) // 80, 1))
         total = np.add.reduceat(weight[: last + 1], cuts)
         mean = np.add.reduceat((weight * s)[: last + 1], cuts) / np.maximum(total, 1e-300)
         return mean, total
 
-    def _gain(self, phi: Array, s: Array) -> Array:
-        """``max_u [F - phi - F(V) s]_+`` at each s."""
-        return np.asarray(np.maximum(np.max((self.f - phi)[:, None] - np.outer(self.g, s), axis=0), 0.0))
+    def _gain(self, net: Array, s: Array) -> Array:
+        """``max_u [F - phi - F(V) s]_+`` at each s, over the vertices where ``F - phi`` is given."""
+        some = net > 0.0
+        lines = net[some, None] - np.outer(self.low[some], s)
+        return np.asarray(np.max(lines, axis=0, initial=0.0))
 
     def delta(self, phi: Array) -> float:
         """Roughly delta at a price."""
         paid = float(np.sum(0.5 * self.du * (phi[1:] + phi[:-1])))
-        return paid + float(self._gain(phi, self.s) @ self.weight)
+        net = self.high.copy()
+        net[0::2] -= phi
+        net[1::2] -= phi[:-1] + self.curve.cells[0] * np.diff(phi)
+        return paid + float(self._gain(net, self.s) @ self.weight)
 
     def price(self, end: int, spare: float) -> Array | None:
         """Price at the nodes of the queue that ends at node ``end``; None if it is 0.

@@ -99,7 +99,7 @@ def _corners(curve: RankCurve, orders: Array) -> Array:
         out = np.where(np.isneginf(log_a), -np.inf, order * log_a - (order - 1.0) * log_b)
     if np.isposinf(out[:, -2]).any():
         # An F with F(1) = 0 ends in (0, 0), beside a tip that may be (A, 0): the argument below bounds that cell.
-        out[:, -2] = np.minimum(out[:, -2], _tail_bound(curve, orders))
+        out[:, -2] = _tail_bound(curve, orders)
     return out
 
 
@@ -197,9 +197,9 @@ class RefinedRDP:
             corners = _corners(curve, order)
             nodes, tips = corners[:, 0::2], corners[:, 1::2]
             top, known = np.max(tips, axis=1), np.max(nodes, axis=1)
-            open_ = np.isfinite(top) & (top > known + target * np.maximum(1.0, np.abs(known)))
-            enough = known[open_] + 0.1 * (top[open_] - known[open_])
-            finer = curve.refine((tips[open_] > enough[:, None]).any(axis=0), 8) if curve.x.size <= 4000 else curve
+            with np.errstate(invalid="ignore"):  # a supremum that is inf stays so: no tip is above that
+                enough = known + np.maximum(0.1 * (top - known), target * np.maximum(1.0, np.abs(known)))
+            finer = curve.refine((tips > enough[:, None]).any(axis=0), 8) if curve.x.size <= 4000 else curve
             if finer is curve:
                 break
             curve = finer
@@ -338,6 +338,25 @@ class Price:
     def on(self, curve: RankCurve) -> Price:
         """Nearly the same price with its knots at the nodes of a curve."""
         value = self.at_nodes(curve)
+        value[0] = value[-1] = 0.0
+        return Price(curve.rank.log_u, value)
+
+    def moved(self, before: RankCurve, curve: RankCurve) -> Price:
+        """The price of another law: the same share of F wherever F has fallen by the same factor.
+
+        Parameters
+        ----------
+        before : RankCurve
+            The curve that this price was made for.
+        curve : RankCurve
+            Its nodes become the knots.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = self.at_nodes(before) * np.exp(-before.log_f)
+            share = np.where(np.isfinite(share), share, 0.0)
+            fallen, known = (part.law.log_mean - part.log_f for part in (curve, before))
+            value = np.interp(fallen, known, share) * np.exp(curve.log_f)
+        value = np.where(np.isfinite(value), value, 0.0)
         value[0] = value[-1] = 0.0
         return Price(curve.rank.log_u, value)
 

@@ -11,7 +11,7 @@ from hpcalc.base import Base, Gaussian
 from hpcalc.errors import InvalidInput
 from hpcalc.instances import LowerBound
 from hpcalc.ranks import rank_curve
-from hpcalc.refined import Price, ProfileBound, smallest_epsilon
+from hpcalc.refined import ProfileBound, smallest_epsilon
 from hpcalc.runs import Law
 
 __all__ = ["priced"]
@@ -42,15 +42,19 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
         return found
     if not best > floor.epsilon * _WIDE_GAP:
         return found
-    price = _price(_round_base(base), _round_law(law), log_delta)
-    if price is None:
+    near = _priced(_round_base(base), _round_law(law), log_delta)
+    if near is None or near.price is None:
         return found
     epsilon, bound = ProfileBound(base, law, question.curve).solve(log_delta)
     if not math.isfinite(epsilon):
         return found
     curve = bound.rank_curve
-    better = ProfileBound(base, law, curve, price.on(curve))
-    value = smallest_epsilon(better.log_delta, log_delta, epsilon)
+    value, better = epsilon, bound
+    for price in (near.price.on(curve), near.price.moved(near.rank_curve, curve)):
+        trial = ProfileBound(base, law, curve, price)
+        reached = smallest_epsilon(trial.log_delta, log_delta, value)
+        if reached < value:
+            value, better = reached, trial
     if not value < plain.epsilon:
         return found
     improved = Evaluated(
@@ -65,12 +69,12 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
 
 
 @lru_cache(maxsize=64)
-def _price(base: Base, law: Law, log_delta: float) -> Price | None:
-    """The best price found for a question."""
+def _priced(base: Base, law: Law, log_delta: float) -> ProfileBound | None:
+    """The bound with the best price found for a question."""
     from hpcalc.prices import priced_bound
 
     epsilon, bound = ProfileBound(base, law, rank_curve(base, law)).solve(log_delta)
-    return priced_bound(bound, epsilon, log_delta)[1].price if math.isfinite(epsilon) else None
+    return priced_bound(bound, epsilon, log_delta)[1] if math.isfinite(epsilon) else None
 
 
 def _round(value: float) -> float:
