@@ -323,7 +323,7 @@ def _newton_orders(
     best, best_x = np.full(x.shape, np.inf), x.copy()
     x, z = x.copy(), z.copy()
     active = np.arange(x.size)
-    for count in range(rounds + 1):
+    while True:
         part = Rank(point.log_u[active], point.log_q[active])
         here = x[active]
         side = np.full(here.shape, sign)
@@ -333,8 +333,9 @@ def _newton_orders(
         z[active] = solved
         better = solved < best[active]
         best[active[better]], best_x[active[better]] = solved[better], here[better]
-        if count == rounds:
+        if rounds == 0:
             break
+        rounds -= 1
         with np.errstate(invalid="ignore"):
             move, slope = _newton_move(stencil[1], spend, side, part, solved)
             # what the step would still gain; where an order limits nothing, a lower one may

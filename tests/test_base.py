@@ -21,6 +21,7 @@ from hpcalc.base import (
     ProfileCurve,
     PureDP,
     RDPCurve,
+    _Sum,
     compose,
     repeat,
 )
@@ -507,3 +508,55 @@ def test_losses_order_the_answers():
             assert np.all(more.rdp(orders) >= less.rdp(orders))
             assert np.all(more.log_profile(t) >= less.log_profile(t))
             assert np.all(more.region(rank).log_u >= less.region(rank).log_u - 1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# At the edges
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_guarantee_without_a_mechanism_has_no_pair():
+    assert PureDP(1.0).discretised_pair() is None
+    assert ZCDP(0.1).discretised_pair() is None
+
+
+def test_a_curve_that_is_infinite_everywhere_says_nothing():
+    base = RDPCurve({2.0: math.inf})
+    np.testing.assert_array_equal(base.log_profile(np.array([0.0, 1.0, 1e6])), 0.0)
+    assert not base.finite
+
+
+def test_a_sum_of_pure_parts_keeps_to_their_pure_region():
+    base = _Sum(((PureDP(0.5), 1), (Laplace(2.0), 1)))
+    rank = Rank.from_normal(np.linspace(-8.0, 5.0, 40))
+    found, pure = base.region(rank), PureDP(1.0).region(rank)
+    assert np.all(found.log_u <= pure.log_u)
+    assert np.all(found.log_q >= pure.log_q)
+    assert np.any(found.log_u < pure.log_u - 1e-3)
+    assert base.describe() == {}
+    assert base.log_profile(np.array([1.0]))[0] == -math.inf
+
+
+def test_a_profile_given_twice_is_refused():
+    with pytest.raises(InvalidInput, match="given twice with different"):
+        ProfileCurve([(1.0, 1e-5), (1.0, 1e-6)])
+    assert ProfileCurve([(1.0, 1e-5), (1.0, 1e-5)]).points == ((1.0, 1e-5),)
+
+
+def test_a_composition_of_one_part_is_that_part():
+    base = Composition(((ApproxDP(1.0, 1e-6), 1),))
+    assert base.core == PureDP(1.0)
+    assert base.slack == pytest.approx(1e-6, rel=1e-12)
+    assert base.how == "single guarantee"
+
+
+@pytest.mark.parametrize("base", [ZCDP(0.1), ZCDP(20.0)])
+def test_regions_beyond_every_grid_are_consistent(base):
+    # beyond normal scores of 43 the points are solved among themselves; what they say joins on
+    rank = Rank.from_log_u(np.array([-2000.0, -1500.0, -1000.0, -930.0, -900.0, -800.0]))
+    image = base.region(rank)
+    lo, hi = np.array([1.0001, 5.0, 40.0, 300.0])[:, None], rank.log_u
+    allowed = np.min(((lo - 1.0) * base.rdp(lo) + (lo - 1.0) * hi) / lo, axis=0)
+    assert np.all(image.log_u <= np.minimum(allowed, 0.0) * (1.0 - 1e-12))
+    assert np.all(np.diff(image.log_u) > 0.0)
+    assert np.all(image.log_u > rank.log_u)
