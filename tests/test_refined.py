@@ -474,7 +474,6 @@ def test_supremum_where_f_vanishes():
                 tail = float(_tail_bound(curve, np.array([order]))[0])
                 assert tail == pytest.approx(want, rel=1e-9)
                 corners = _corners(curve, np.array([order]))
-                assert corners[0, -2] <= tail
                 assert corners[0, -1] == -math.inf
                 assert np.isfinite(corners[0, :-1]).all()
                 if curve.vertices[0][-2] == -math.inf:
@@ -586,6 +585,7 @@ def test_hull_by_definition():
             kept = concave_hull(*(np.array(part) for part in zip(*rows, strict=True))).tolist()
             found = [rows[i] for i in kept]
             assert [c for c in want if c not in found] == [], (rows, found)
+            assert len(set(found)) == len(found)
     # on one line only the ends stay
     line = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert concave_hull(line, line).tolist() == [0, 4]
@@ -648,6 +648,7 @@ def test_price_is_piecewise_linear_in_rank():
     assert moved.value[0] == moved.value[-1] == 0.0
     high = Price(curve.rank.log_u[[0, 1, -2, -1]], np.array([0.0, 2.0, 2.0, 0.0])).on(other)
     assert np.max(high.value) == 2.0
+    assert high.value[1] > 0.0
     flat = Price(curve.rank.log_u[3:6], np.zeros(3))
     assert flat.log_total == -math.inf
     # a price of nothing changes nothing, one above F leaves nothing of F
@@ -728,11 +729,21 @@ def test_refining_stops_when_it_cannot_win():
     value, same = rough.solve(log_delta, 1e-4, 0.5 * epsilon)
     assert same.rank_curve is rough.rank_curve
     assert value == pytest.approx(first, rel=1e-9)
+    # nor does one that only further refining can tell from this one, though it gives less than the first curve
+    assert rough.solve(log_delta, 1e-4, 0.5 * (epsilon + first))[0] == pytest.approx(epsilon, rel=1e-9)
     # one that gives more than this one stops nothing
     assert rough.solve(log_delta, 1e-4, 2.0 * epsilon)[0] == pytest.approx(epsilon, rel=1e-9)
     # a tolerance of everything asks for no refinement
     assert rough.solve(log_delta, 1.0)[1].rank_curve is rough.rank_curve
     assert rough.epsilon(log_delta) == epsilon
+    # nothing to refine for where the answer is 0, or none at all
+    for bound_, delta, answer in (
+        (ProfileBound(Gaussian(9.0), Poisson(0.5)), 0.7, 0.0),
+        (ProfileBound(ApproxDP(0.5, 0.1), law), 1e-6, math.inf),
+    ):
+        value, same = bound_.solve(math.log(delta))
+        assert value == answer
+        assert same is bound_
 
 
 def test_cell_costs_are_what_a_triangle_adds():
