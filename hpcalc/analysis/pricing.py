@@ -212,8 +212,8 @@ class Pricer:
             return self.quick(*inputs(x), method), None
 
         one = other(here)[0]
-        if not (0.0 < known < math.inf and 0.0 < one < math.inf):
-            return here
+        if not (0.0 < known < math.inf and 0.0 < one < 2.0 * known):
+            return here  # a bound that is far off tells nothing
         coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
         found = last_passing(other, one * target / known, coarse, here)
         return found.value if found.value is not None else here
