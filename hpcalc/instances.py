@@ -485,6 +485,8 @@ def _two_points(law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Ra
     top = int(np.argmax(_last_block(law, log_delta, node, image)))
     fine = np.interp(np.linspace(top - 1.0, top + 1.0, 41), np.arange(logit_u.size), logit_u)
     u, v = Rank.from_logit(fine), Rank.from_logit(np.interp(fine, logit_u, logit_v))
+    if curve.base.orders is not None:  # few orders make a region that is cheap, and has corners
+        v = curve.base.region(u)
     found = _last_block(law, log_delta, u, v)
     best = slice(int(np.argmax(found)), int(np.argmax(found)) + 1)
     return float(found[best][0]), u.take(best), v.take(best)
