@@ -1,0 +1,38 @@
+"""Probabilities and integrals kept as logarithms, where nothing is left of them."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from hpcalc.tails import log_binomial_pmf, log_integral
+
+
+def test_no_trials_give_no_successes() -> None:
+    np.testing.assert_array_equal(log_binomial_pmf(np.array([0.0, 1.0]), 0, 0.3, 0.7), [0.0, -math.inf])
+
+
+@pytest.mark.parametrize("n", [1, 7, 40, 10**6])
+@pytest.mark.parametrize("p", [1e-12, 0.3, 0.5, 1.0 - 1e-12])
+def test_binomial_probabilities(n: int, p: float) -> None:
+    k = np.unique(np.linspace(0, n, 9).astype(int))
+    got = log_binomial_pmf(k.astype(float), n, p, 1.0 - p)
+    with mp.workdps(40):
+        for index, j in enumerate(k.tolist()):
+            share = mp.loggamma(n + 1) - mp.loggamma(j + 1) - mp.loggamma(n - j + 1)
+            want = share + j * mp.log(p) + (n - j) * mp.log(1 - mp.mpf(p) if p < 0.9 else mp.mpf(1.0 - p))
+            assert got[index] == pytest.approx(float(want), rel=2e-13, abs=1e-13)
+
+
+def test_integrals_of_nothing() -> None:
+    assert log_integral(lambda x: np.full(x.shape, -math.inf), 0.0, 1.0, 0.5) == -math.inf
+    assert log_integral(lambda x: -x, 1.0, 1.0, 1.0) == -math.inf
+
+
+def test_an_integral_below_the_doubles() -> None:
+    # exp(-5000 - x) over [0, 2]
+    got = log_integral(lambda x: -5000.0 - x, 0.0, 2.0, 0.0)
+    assert got == pytest.approx(-5000.0 + math.log(-math.expm1(-2.0)), rel=1e-15)
