@@ -702,6 +702,25 @@ def test_solver_is_right_and_quick():
                     assert counted.calls <= (45 if accuracy < 1e-9 else 30), (name, log_delta, start, counted.calls)
 
 
+def test_solver_asks_little():
+    """How often a profile is asked, at most: it is what a bound's time goes into."""
+    profiles: list[tuple[Callable[[float], float], Callable[[float], float]]] = [
+        (lambda e: -0.5 * e * e, lambda y: math.sqrt(-2.0 * y)),
+        (lambda e: -3.0 * e, lambda y: -y / 3.0),
+        (lambda e: -math.sqrt(e), lambda y: y * y),
+    ]
+    # by the guess, in units of the answer: for all digits, and for three
+    most = {None: (23, 17), 1.0: (7, 3), 1.0015: (5, 3), 0.9985: (16, 3), 1.3: (12, 9), 0.7: (12, 7), 50.0: (20, 13),
+            0.02: (17, 12)}  # fmt: skip
+    for factor, limits in most.items():
+        for accuracy, limit in zip((1e-12, 1e-3), limits, strict=True):
+            for profile, inverse in profiles:
+                for log_delta in (-0.5, -13.8, -50.0):
+                    counted = Counted(profile)
+                    smallest_epsilon(counted, log_delta, factor and factor * inverse(log_delta), accuracy)
+                    assert counted.calls <= limit, (factor, accuracy, log_delta)
+
+
 def test_solver_at_its_ends():
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -1.0) == 0.0
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -0.5, 3.0) == 0.0

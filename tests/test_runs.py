@@ -789,6 +789,9 @@ def test_tails_of_a_narrow_law():
     """Shape 1e4: a standard deviation of 1 % of the mean, so every tail is an integral over a narrow peak."""
     from scipy import stats
 
+    wide = TNB.from_gamma(1e6, 0.3)
+    for k in (2.1e6, 2.32e6, 2.335e6):
+        assert wide.log_sf(int(k)) == pytest.approx(stats.nbinom.logsf(int(k), 1e6, 0.3), rel=1e-7, abs=1e-9)
     eta, gamma = 1e4, 0.3
     law = TNB.from_gamma(eta, gamma)  # gamma^eta is 0 to every digit: the truncation does nothing
     mean, sd = eta * 0.7 / 0.3, math.sqrt(eta * 0.7) / 0.3
