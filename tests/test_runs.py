@@ -354,7 +354,7 @@ def test_quantiles_against_enumeration(law):
     for p in pmf:
         total += p
         cumulative.append(total)
-    for p in (1e-30, 1e-6, 0.01, 0.2, 0.5, 0.7, 0.95, 0.99, 1 - 1e-9):
+    for p in (1e-30, 1e-6, 0.01, 0.2, 0.5, 0.7, 0.95, 0.99, 1 - 1e-9, 1 - 2**-50):
         want = next(k for k, c in enumerate(cumulative) if c >= mp.mpf(p))
         assert law.quantile(p) == want
 
@@ -680,6 +680,19 @@ def test_parse_law_refuses(text):
     with pytest.raises(InvalidInput) as caught:
         parse_law(text)
     assert caught.value.parameter == "law"
+
+
+def test_what_a_line_of_text_may_hold():
+    assert parse_law("poisson:at-least-one,mu=1") == {"dist": "poisson", "at_least_one": True, "mu": 1.0}
+    assert parse_law("pmf:pmf=k.yaml,max-runs=3") == {"dist": "pmf", "pmf": "k.yaml", "max_runs": 3.0}
+    for text, message in (("tnb:3=1", "not 3"), ("tnb:eta=", "write NAME"), ("tnb:eta", "write NAME"),
+                          ("tnb:=1", "not $"), ("pmf:0.5=1", "not 0.5"), ("tnb:eta=one", "not 'one'")):  # fmt: skip
+        with pytest.raises(InvalidInput, match=message):
+            parse_law(text)
+    for params, message in (({"dist": "poisson"}, "needs mu or mean$"), ({"dist": "tnb", "mean": 2}, "needs eta$"),
+                            ({"dist": "binomial", "p": 0.5}, "needs n$"), ({"dist": "fixed"}, "needs k$")):  # fmt: skip
+        with pytest.raises(InvalidInput, match=message):
+            make_law(**params)
 
 
 def test_nearest_name_is_offered():
