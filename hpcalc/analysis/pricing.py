@@ -122,7 +122,7 @@ class Pricer:
             return answers[x].epsilon, None
 
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
-        known, _ = full(here)
+        full(here)
         winner = answers[here].best
         if self.method == "best" and winner is not None and winner.method in _CHEAPER:
             name = winner.method
@@ -135,7 +135,7 @@ class Pricer:
 
             # three digits first: whether the winner at the start still wins near the answer is seen there
             coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
-            found = last_passing(cheap, target, coarse, self._guess(inputs, here, known, target, grid))
+            found = last_passing(cheap, target, coarse, here)
             if found.beyond is not None and full(found.beyond)[0] < trail[found.beyond] * (1.0 - 1e-9):
                 if far(found.beyond) and full(found.beyond)[0] <= target:
                     return Crossing(found.beyond, answers[found.beyond], None, None)
@@ -196,27 +196,6 @@ class Pricer:
     @property
     def _orders(self) -> Array | None:
         return None if self.orders is None else np.array(sorted({float(order) for order in self.orders}))
-
-    def _guess(
-        self,
-        inputs: Callable[[float], tuple[Base, RunCount]],
-        here: float,
-        known: float,
-        target: float,
-        grid: Grid,
-        method: str = "paper",
-    ) -> float:
-        """Where the target is met if ε changes as another bound does; the paper's cost next to nothing to ask."""
-
-        def other(x: float) -> tuple[float, None]:
-            return self.quick(*inputs(x), method), None
-
-        one = other(here)[0]
-        if not (0.0 < known < math.inf and 0.0 < one < 2.0 * known):
-            return here  # a bound that is far off tells nothing
-        coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
-        found = last_passing(other, one * target / known, coarse, here)
-        return found.value if found.value is not None else here
 
 
 def _slope(trail: dict[float, float], here: float) -> float | None:
