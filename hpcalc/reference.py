@@ -139,7 +139,7 @@ def _option(option: Option) -> Iterator[str]:
     choices = option.type.choices if isinstance(option.type, click.Choice) else ()
     if not all(word in text for word in choices):
         yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
-    if option.multiple:
+    if option.multiple and "repeated" not in text:
         yield "May be given more than once."
     default = _default(option.default)
     if default is not None:
