@@ -373,6 +373,24 @@ def test_search_ends_where_doubles_do(target):
         assert 1e299 < order < 2e300
 
 
+@pytest.mark.parametrize("target", [-30.1, -21.2, -20.75, -20.6, 20.6, 20.75, 21.3, 41.0, 123.4])
+def test_search_finds_the_digits_beyond_its_first_grid(target):
+    value, order = minimise_over_orders(lambda a: 1.0 + (np.log(a - 1.0) - target) ** 2, None)
+    # order - 1 has the digits that order leaves it
+    assert value == pytest.approx(1.0, abs=1e-12 if target > -25.0 else 1e-6)
+    assert math.log(order - 1.0) == pytest.approx(target, abs=1e-5 if target > -25.0 else 2e-3)
+
+
+def test_search_bears_poles_and_undefined_values():
+    def pole(a):  # 0 times log 0 below order 2
+        return np.minimum(a - 3.0, 1e9) ** 2 + 0.0 * np.log(np.maximum(a - 2.0, 0.0))
+
+    assert minimise_over_orders(pole, np.array([1.5, 2.0, 4.0])) == (1.0, 4.0)
+    value, order = minimise_over_orders(pole, None)
+    assert value == pytest.approx(0.0, abs=1e-12)
+    assert order == pytest.approx(3.0, abs=1e-6)
+
+
 def test_search_at_given_orders():
     orders = np.array([2.0, 3.0, 5.0, math.inf])
     assert minimise_over_orders(lambda a: (a - 3.0) ** 2 + 1.0, orders) == (1.0, 3.0)
@@ -417,6 +435,8 @@ def test_vertex_of_a_quartic():
         (-1.0, -0.2, 0.5, -0.04, 0.008),
         (0.0, 0.1, 0.7, 0.0, -0.01),
         (5.0, 0.0, 1.0, 0.09, 0.0),
+        (1.0, 0.8, 1.0, 0.19, 0.1),
+        (1.0, -0.9, 1.0, -0.14, 0.15),
     ):
 
         def quartic(x, c=c):
@@ -429,8 +449,9 @@ def test_vertex_of_a_quartic():
         assert bend == pytest.approx(c[2], rel=1e-12)
     # not where the third and fourth derivatives have as much to say, or there is no minimum
     for third, fourth, smooth in ((0.2, 0.09, True), (-0.2, 0.09, True), (0.2, -0.11, False), (-0.31, 0.0, False)):
-        values = [0.5 * x * x + third * x**3 / 6 + fourth * x**4 / 24 for x in (-2, -1, 0, 1, 2)]
-        assert math.isnan(_vertex(values)[0]) != smooth
+        for scale in (1e-3, 1.0, 1e3):
+            values = [scale * (0.5 * x * x + third * x**3 / 6 + fourth * x**4 / 24) for x in (-2, -1, 0, 1, 2)]
+            assert math.isnan(_vertex(values)[0]) != smooth
     for values in (
         [0.0] * 5,
         [-4.0, -1.0, 0.0, -1.0, -4.0],
@@ -485,6 +506,8 @@ def test_pure_guarantee_is_preferred_unless_orders_gain_a_thousandth():
     edge = epsilon_from_rdp(flat(1.0, pure_epsilon=7.0, log_added_delta=log_delta), log_delta)
     assert (edge.value, edge.rule) == (7.0, PURE)
     assert epsilon_from_rdp(flat(1.0, pure_epsilon=7.0), -math.inf).value == 7.0
+    none = epsilon_from_rdp(ZCDP(0.1), -math.inf)
+    assert (none.value, none.rule) == (math.inf, PURE)
     # and delta above it is what was set aside
     for epsilon in (7.0, 8.0):
         answer = delta_from_rdp(flat(9.0, pure_epsilon=7.0, log_added_delta=-3.0), epsilon)
@@ -549,6 +572,11 @@ def test_best_tries_the_region_where_it_gains():
     assert (best.rule, cks.rule) == (EXACT_REGION, CKS)
     assert (best.order, cks.order) == (None, 2.0)
     assert best.value < cks.value
+    # of a Gaussian it asks the curve, as of any mechanism with that curve
+    gaussian, zcdp = (epsilon_from_rdp(base, LOG(0.1), "exact") for base in (Gaussian(1.0), ZCDP(0.5)))
+    assert gaussian.rule == zcdp.rule == EXACT_REGION
+    assert gaussian.value == pytest.approx(zcdp.value, rel=1e-4)
+    assert gaussian.value > epsilon_at(Gaussian(1.0), LOG(0.1)).value * 1.01
     # a pure guarantee derived from the curve is no profile of the mechanism
     both = epsilon_from_rdp(RDPCurve({2: 0.5, math.inf: 1.4}), LOG(0.02), "best")
     assert both.rule == EXACT_REGION
@@ -641,7 +669,7 @@ def test_least_rank_of_a_curve():
     for log_v in (-1e-3, -2.0, -200.0):
         gap = 0.5 - 2.0 * log_v
         found = _least_log_u(RDPCurve({2: 0.5}), log_v)
-        assert -gap - 2e-6 * max(gap, 1.0) <= found < -gap
+        assert found == pytest.approx(-gap - 1e-6 * max(gap, 1.0), abs=2e-7 * max(gap, 1.0))
     # eps-DP: u >= v e^-eps, where that is more; order 64 alone gives (64/63) log v - 3/2
     gap = 0.25 + 5.0
     assert -gap * (1.0 + 2e-6) <= _least_log_u(flat(3.0, pure_epsilon=0.25), -5.0) < -gap
@@ -708,6 +736,17 @@ def test_cells_end_where_the_neighbouring_chords_meet():
     noisy = _cell_bounds(log_u, log_v, np.full(6, 0.01), lambda x, y: y)
     corner = [min(float(mp.log(y)) + 0.02, 0.0) for _, y in corners]
     assert noisy == pytest.approx(np.maximum(log_v[1:], corner), rel=1e-12)
+    loud = _cell_bounds(log_u, log_v, np.full(6, 0.2), lambda x, y: y)
+    assert loud[4] == 0.0
+    # neither a step of V, nor a node given twice, nor a gap that no double holds makes a hole
+    for u, v in (
+        ([-2.0, -1.0, -1.0, -0.5], [-1.5, -0.9, -0.5, -0.1]),
+        ([-2.0, -1.0, -1.0, -0.5], [-1.0, -0.5, -0.5, -0.1]),
+    ):
+        given = _cell_bounds(np.array(u), np.array(v), np.zeros(4), lambda x, y: y)
+        assert np.all(given >= np.array(v[1:]))
+    wide = _cell_bounds(np.array([-900.0, -1.0, -0.5]), np.array([-800.0, -0.5, -0.2]), np.zeros(3), lambda x, y: y)
+    assert np.all(wide >= [-0.5, -0.2])
     # a dent in V (rounding) has no meeting point inside: the cell's upper left corner stands
     dent = log_v.copy()
     dent[2] -= 0.9
