@@ -649,6 +649,7 @@ def test_price_is_piecewise_linear_in_rank():
     high = Price(curve.rank.log_u[[0, 1, -2, -1]], np.array([0.0, 2.0, 2.0, 0.0])).on(other)
     assert np.max(high.value) == 2.0
     assert high.value[1] > 0.0
+    assert high.value[-2] > 0.0
     flat = Price(curve.rank.log_u[3:6], np.zeros(3))
     assert flat.log_total == -math.inf
     # a price of nothing changes nothing, one above F leaves nothing of F
@@ -669,6 +670,28 @@ def test_price_is_piecewise_linear_in_rank():
     )
     found = math.exp(float(ProfileBound(base, law, curve, price).log_delta(9.0)))
     assert min(total, 1.0) <= found <= min(total, 1.0) * (1.0 + 1e-10)
+
+
+def test_price_moves_to_another_law():
+    """The same share of F wherever F has fallen by the same factor: of Poisson laws, at the same ``mu u``."""
+    base = Gaussian(1.0)
+    before, after = rank_curve(base, Poisson(10.0), 300), rank_curve(base, Poisson(30.0), 300)
+    u = np.exp(before.rank.log_u)
+    share = np.interp(u, [0.0, 0.02, 0.1, 0.3, 1.0], [0.0, 0.0, 0.6, 0.0, 0.0])
+    price = Price(before.rank.log_u, share * np.exp(before.log_f))
+    moved = price.moved(before, after)
+    assert np.array_equal(moved.log_u, after.rank.log_u)
+    other = np.exp(after.rank.log_u)
+    want = np.interp(other * 3.0, u, share) * 30.0 * np.exp(-30.0 * other)
+    want[other > 1.0 / 3.0] = 0.0
+    np.testing.assert_allclose(moved.value, want, rtol=1e-6, atol=2e-3)
+    assert np.max(want) > 3.0
+    np.testing.assert_allclose(price.moved(before, before).value, price.value, rtol=1e-9, atol=1e-9)
+    # where F vanishes at an end no share is known, and the price is 0
+    fixed = rank_curve(base, Fixed(5), 100)
+    tent = Price(fixed.rank.log_u, np.interp(np.arange(fixed.x.size), [0, 8, 20], [0.0, 1.0, 0.0]))
+    np.testing.assert_allclose(tent.moved(fixed, fixed).value, tent.value, rtol=1e-9, atol=1e-9)
+    assert np.isfinite(tent.moved(fixed, before).value).all()
 
 
 class Counted:
@@ -708,13 +731,23 @@ def test_solver_asks_little():
         (lambda e: -0.5 * e * e, lambda y: math.sqrt(-2.0 * y)),
         (lambda e: -3.0 * e, lambda y: -y / 3.0),
         (lambda e: -math.sqrt(e), lambda y: y * y),
+        (lambda e: -((e / 3.0) ** 8), lambda y: 3.0 * (-y) ** 0.125),
+        (lambda e: -10.0 * math.log1p(e), lambda y: math.expm1(-y / 10.0)),
     ]
-    # by the guess, in units of the answer: for all digits, and for three
-    most = {None: (23, 17), 1.0: (7, 3), 1.0015: (5, 3), 0.9985: (16, 3), 1.3: (12, 9), 0.7: (12, 7), 50.0: (20, 13),
-            0.02: (17, 12)}  # fmt: skip
-    for factor, limits in most.items():
-        for accuracy, limit in zip((1e-12, 1e-3), limits, strict=True):
-            for profile, inverse in profiles:
+    # by the guess, in units of the answer: for each profile, and for all digits and for three
+    most = {
+        None: [(15, 6), (14, 9), (23, 17), (15, 12), (18, 13)],
+        1.0: [(7, 3)] * 5,
+        1.0015: [(3, 3), (5, 3), (5, 3), (15, 3), (5, 3)],
+        0.9985: [(3, 3), (16, 3), (6, 3), (12, 4), (8, 3)],
+        1.3: [(8, 5), (12, 8), (12, 9), (14, 11), (27, 13)],
+        0.7: [(4, 4), (10, 7), (12, 7), (12, 8), (12, 7)],
+        50.0: [(8, 6), (20, 11), (17, 13), (44, 41), (21, 16)],
+        0.02: [(9, 9), (15, 12), (17, 12), (22, 15), (17, 12)],
+    }
+    for factor, row in most.items():
+        for (profile, inverse), limits in zip(profiles, row, strict=True):
+            for accuracy, limit in zip((1e-12, 1e-3), limits, strict=True):
                 for log_delta in (-0.5, -13.8, -50.0):
                     counted = Counted(profile)
                     smallest_epsilon(counted, log_delta, factor and factor * inverse(log_delta), accuracy)
@@ -723,6 +756,8 @@ def test_solver_asks_little():
 
 def test_solver_at_its_ends():
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -1.0) == 0.0
+    for start in (math.inf, math.nan, -3.0):  # no guess at all
+        assert smallest_epsilon(lambda e: np.asarray(-e), -7.0, start) == pytest.approx(7.0, rel=1e-9)
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - e), -0.5, 3.0) == 0.0
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - 0.0 * e), -2.0) == math.inf
     assert smallest_epsilon(lambda e: np.asarray(-1.0 - 0.0 * e), -2.0, 5.0) == math.inf
@@ -816,6 +851,10 @@ def test_pure_search_is_certified_and_close():
             found = refined_pure(epsilon, law) - epsilon
             assert found >= true * (1.0 - 1e-9) - 1e-15
             assert found <= true * (1.0 + 2e-5) + 2e-11 * epsilon + 1e-12
+    # the searched bound of a fixed number of runs is k ε, and never less
+    for k in (2, 7, 1000):
+        for epsilon in (1e-6, 0.1, 1.0, 12.0):
+            assert k * epsilon <= refined_pure(epsilon, FinitePmf(((k, 1.0),))) <= k * epsilon * (1.0 + 1e-10)
     assert [refined_pure(e, laws[0]) for e in (0.0, math.inf)] == [0.0, math.inf]
 
 
