@@ -148,7 +148,7 @@ class BoundResult:
         if isinstance(self.runs, Law) and include("refined-rdp"):
             refined = RefinedRDP(self.base, self.runs, self.question.curve)
             listed = asked[np.isfinite(asked)]
-            out = np.fmin(out, (refined.sharpen(listed, 1e-3) if listed.size else refined).rdp(grid))
+            out = np.fmin(out, (refined.sharpen(listed, 1e-4) if listed.size else refined).rdp(grid))
         if isinstance(self.runs, Law) and include("refined-pure") and self.base.pure_epsilon < math.inf:
             out = np.fmin(out, refined_pure(self.base.pure_epsilon, self.runs))
         # Rényi divergence never decreases with the order (Remark 5)
