@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -391,6 +392,25 @@ def test_search_bears_poles_and_undefined_values():
     assert order == pytest.approx(3.0, abs=1e-6)
 
 
+def test_search_names_an_order_that_reads_well():
+    # 0.3 a + 7/(a-1) is least at a = 1 + sqrt(7/0.3) = 5.830458915; seven digits of it cost less than 1e-13
+    value, order = minimise_over_orders(lambda a: 0.3 * a + 7.0 / (a - 1.0), None)
+    assert order == 5.830459
+    assert value == pytest.approx(0.3 + 2.0 * math.sqrt(2.1), rel=1e-13)
+    # a steep one, and one next to order 1, keep their digits
+    _, steep = minimise_over_orders(lambda a: 1.0 + 1e9 * np.log((a - 1.0) / math.pi) ** 2, None)
+    assert steep == pytest.approx(1.0 + math.pi, rel=1e-9)
+    _, near = minimise_over_orders(lambda a: 1.0 + np.log((a - 1.0) / 1.23456789e-8) ** 2, None)
+    assert near > 1.0
+
+
+def test_any_object_with_a_curve_has_a_guarantee():
+    bare = SimpleNamespace(rdp=lambda a: 0.1 * np.asarray(a), orders=None, pure_epsilon=math.inf)
+    for rule in ("cks", "mironov"):
+        assert epsilon_from_rdp(bare, LOG(1e-6), rule) == epsilon_from_rdp(ZCDP(0.1), LOG(1e-6), rule)
+    assert delta_from_rdp(bare, 2.0).value == delta_from_rdp(ZCDP(0.1), 2.0).value
+
+
 def test_search_at_given_orders():
     orders = np.array([2.0, 3.0, 5.0, math.inf])
     assert minimise_over_orders(lambda a: (a - 3.0) ** 2 + 1.0, orders) == (1.0, 3.0)
@@ -577,6 +597,9 @@ def test_best_tries_the_region_where_it_gains():
     assert gaussian.rule == zcdp.rule == EXACT_REGION
     assert gaussian.value == pytest.approx(zcdp.value, rel=1e-4)
     assert gaussian.value > epsilon_at(Gaussian(1.0), LOG(0.1)).value * 1.01
+    gaussian, zcdp = (delta_from_rdp(base, 0.5, "exact") for base in (Gaussian(1.0), ZCDP(0.5)))
+    assert gaussian.rule == zcdp.rule == EXACT_REGION
+    assert gaussian.value == pytest.approx(zcdp.value, rel=1e-4)
     # a pure guarantee derived from the curve is no profile of the mechanism
     both = epsilon_from_rdp(RDPCurve({2: 0.5, math.inf: 1.4}), LOG(0.02), "best")
     assert both.rule == EXACT_REGION
@@ -770,6 +793,12 @@ def test_profile_inverse_over_the_whole_range(root):
         assert log_profile(np.array([answer]))[0] <= -1.0  # from the side that meets it
 
 
+def test_profile_inverse_in_every_part_of_a_cell():
+    for root in np.geomspace(1e-3, 1e3, 181).tolist():
+        answer = epsilon_from_profile(lambda t: -t / root, -1.0)
+        assert answer == pytest.approx(root, rel=1e-14)
+
+
 def test_profile_inverse_trusts_no_lucky_point():
     # rises above delta again after a dip
     for low, high in ((0.1, 0.2), (0.25, 0.27), (0.23, 0.29)):
@@ -788,6 +817,7 @@ def test_one_run_says_why_nothing_is_finite():
         (ProfileCurve({1.0: 1e-5}), "mironov", "needs a Rényi curve"),
         (ProfileCurve({1.0: 1e-5}), "best", "no finite privacy guarantee"),
         (ZCDP(math.inf), "exact", "no finite privacy guarantee"),
+        (compose(ZCDP(0.1), ApproxDP(0.0, 1e-7)), "best", "base alone fails with probability 1e-07"),
     ):
         with pytest.raises(NoFiniteBound, match=why):
             epsilon_at(base, LOG(1e-7), rule)
