@@ -443,6 +443,11 @@ def test_search_takes_few_evaluations(target):
     value, order = counted(lambda x: np.cosh(np.minimum(np.abs(x), 700.0)) + 0.6 * np.sinh(np.clip(x, -700.0, 700.0)))
     assert value == pytest.approx(0.8, rel=1e-14)
     assert len(calls) <= 6
+    # and sharp ones do not end too early
+    value, order = counted(
+        lambda x: np.cosh(np.clip(25.0 * x, -700.0, 700.0)) + 0.6 * np.sinh(np.clip(25.0 * x, -700.0, 700.0))
+    )
+    assert value == pytest.approx(0.8, rel=1e-13)
     # a kink is closed in on, seven rounds of a sixteenth each
     value, order = counted(lambda x: np.abs(x) + 0.5 * x)
     assert 0.0 <= value < 2e-9
@@ -678,6 +683,21 @@ def test_region_of_a_curve_known_at_every_order(rho):
     assert base - 1e-9 <= table <= base + 1e-2
 
 
+def test_a_whole_searchs_curve_is_asked_a_few_times():
+    asked = []
+
+    def rdp(a):
+        asked.append(a.size)
+        return 0.1 * a
+
+    curve = Curve(rdp, "m", "c")
+    assert epsilon_from_rdp(curve, LOG(0.01), "exact").rule == EXACT_REGION
+    assert len(asked) < 25
+    asked.clear()
+    assert delta_from_rdp(curve, 0.3, "exact").rule == EXACT_REGION
+    assert len(asked) < 25
+
+
 def test_regions_of_curves_that_know_nothing_or_lose_nothing():
     # knows nothing, or sets everything free
     for unknown in (Curve(lambda a: np.full(np.shape(a), math.inf), "m", "c"), flat(math.inf)):
@@ -700,7 +720,10 @@ def test_least_rank_of_a_curve():
 
 
 def test_supremum_along_a_curve_in_closed_form():
+    sizes = []
+
     def root(rank):  # V(u) = sqrt(u)
+        sizes.append(rank.log_u.size)
         return Rank.from_log_u(0.5 * rank.log_u)
 
     def dome(rank):  # V(u) = 1 - (1-u)^2
@@ -714,8 +737,11 @@ def test_supremum_along_a_curve_in_closed_form():
             with np.errstate(divide="ignore"):
                 return np.log(np.maximum(np.exp(log_v) - d, 0.0)) - log_u
 
+        sizes.clear()
         found = _supremum(root, gain, 2.0 * LOG(d), 1e-13)
         assert -LOG(4.0 * d) <= found <= -LOG(4.0 * d) + 2e-7
+        assert len(sizes) <= 8
+        assert sum(sizes) < 300  # V is asked near the peak only
     # 1 - (1-u)^2 - c u is (1 - c/2)^2 at u = 1 - c/2
     for c in (0.01, 0.5, 1.5):
 
