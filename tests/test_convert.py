@@ -392,6 +392,62 @@ def test_search_bears_poles_and_undefined_values():
     assert order == pytest.approx(3.0, abs=1e-6)
 
 
+def asked_in_a_search(target: float) -> list[np.ndarray]:
+    """``log(order - 1)`` of every grid that the search for a minimum there asks for."""
+    asked = []
+
+    def kink(a):
+        asked.append(np.log(a - 1.0))
+        return np.abs(asked[-1] - target)
+
+    minimise_over_orders(kink, None)
+    return [x for x in asked if x.size > 1]
+
+
+def test_search_walks_the_grids_it_says():
+    # uniform from 1e-9 to 1e9, then a bracket of 33 points that shrinks sixteenfold a round
+    first, *zooms = asked_in_a_search(3.3)
+    assert first[0] == pytest.approx(LOG(1e-9), abs=1e-6)
+    assert LOG(1e9) <= first[-1] < LOG(1e9) + 0.25
+    assert np.diff(first)[40:] == pytest.approx(0.25, abs=1e-9)
+    assert [x.size for x in zooms] == [33] * 7
+    assert [x[-1] - x[0] for x in zooms] == pytest.approx([0.5 / 16.0**k for k in range(7)], rel=1e-6)
+    # past the end: the last two points again, and on by the same step
+    first, more, *_ = asked_in_a_search(25.0)
+    assert more[:2] == pytest.approx(first[-2:], abs=1e-12)
+    assert np.diff(more) == pytest.approx(0.25, abs=1e-9)
+    assert more[-1] == pytest.approx(first[-1] + 20.0, abs=0.26)
+    # before the start: from 2^-50 to a step beyond the first point
+    first, more, *_ = asked_in_a_search(-30.0)
+    assert more[0] == pytest.approx(-50.0 * LOG(2.0), abs=1e-9)
+    assert first[0] + 0.24 < more[-1] < first[0] + 0.51
+
+
+def test_supremum_walks_the_ranks_it_says():
+    asked = []
+
+    def root(rank):
+        asked.append(rank.log_u - rank.log_q)
+        return Rank.from_log_u(0.5 * rank.log_u)
+
+    def gain(log_u, log_v):
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(np.exp(log_v) - 1e-3, 0.0)) - log_u
+
+    _supremum(root, gain, -20.0, 1e-13)
+    first, more = asked[:2]
+    # 129 ranks up to 1/2, and 33 up to 1 - e^-40, uniform in log(u/(1-u)); then open cells in sixths
+    assert first == pytest.approx(np.concatenate([np.linspace(-20.0, 0.0, 129), np.linspace(1.25, 40.0, 32)]), abs=1e-9)
+    assert more.size % 5 == 0
+    for cell in more.reshape(-1, 5):
+        left = first[np.searchsorted(first, cell[0]) - 1]
+        assert cell == pytest.approx(left + 20.0 / 128.0 * np.arange(1, 6) / 6.0, abs=1e-9)
+    # not from above 1/(1+e)
+    asked.clear()
+    _supremum(root, gain, -0.5, 1e-13)
+    assert asked[0][0] == pytest.approx(-1.0, abs=1e-12)
+
+
 def test_search_names_an_order_that_reads_well():
     # 0.3 a + 7/(a-1) is least at a = 1 + sqrt(7/0.3) = 5.830458915; seven digits of it cost less than 1e-13
     value, order = minimise_over_orders(lambda a: 0.3 * a + 7.0 / (a - 1.0), None)
