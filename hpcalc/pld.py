@@ -238,6 +238,8 @@ def _downwards(source: _Source, step: float) -> _Grid:
     log_q = np.concatenate([ends.q_below[:1], log_q, ends.q_above[1:]])
     keep = np.isfinite(log_p) & np.isfinite(log_q)
     masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
+    if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of anything
+        masses[int(np.flatnonzero(index == 0)[0])] = 1.0
     with np.errstate(divide="ignore"):
         return _Grid(index, loss, np.log(np.array(masses)), 0.0, source.count)
 
