@@ -881,6 +881,21 @@ def test_profile_inverse_in_every_part_of_a_cell():
         assert answer == pytest.approx(root, rel=1e-14)
 
 
+def test_profile_inverse_walks_the_grids_it_says():
+    asked = []
+
+    def log_profile(t):
+        asked.append(t)
+        return -t / 1e77
+
+    epsilon_from_profile(log_profile, -1.0)
+    _, high, split = asked[:3]
+    # a step of e^2 beyond 1e14, then the cell in 32 parts
+    assert np.diff(np.log(high)) == pytest.approx(2.0, abs=1e-12)
+    cell = high[np.searchsorted(high, 1e77) - 1 :][:2]
+    assert split == pytest.approx(cell[0] + (cell[1] - cell[0]) * np.arange(1, 33) / 32.0, rel=1e-12)
+
+
 def test_profile_inverse_trusts_no_lucky_point():
     # rises above delta again after a dip
     for low, high in ((0.1, 0.2), (0.25, 0.27), (0.23, 0.29)):
