@@ -165,7 +165,8 @@ class _Queue:
     def _gain(self, net: Array, s: Array) -> Array:
         """``max_u [F - phi - F(V) s]_+`` at each s, over the vertices where ``F - phi`` is given."""
         some = net > 0.0
-        lines = net[some, None] - np.outer(self.low[some], s)
+        with np.errstate(over="ignore"):  # a line that falls to -inf gains nothing
+            lines = net[some, None] - np.outer(self.low[some], s)
         return np.asarray(np.max(lines, axis=0, initial=0.0))
 
     def delta(self, phi: Array) -> float:
