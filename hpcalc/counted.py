@@ -125,7 +125,7 @@ def counted_epsilon(base: Base, law: RunLaw, log_delta: float, order: float, eps
     log_moment = (order - 1.0) * float(base.rdp(np.array([order]))[0])
     if (
         not (0.0 < epsilon < math.inf and math.isfinite(log_moment))
-        or _spread(law, log_delta, order, curve) < 4e-3 * epsilon
+        or _spread(log_delta, order, curve) < 4e-3 * epsilon
     ):
         return epsilon
     curve, near = _fine_around_supremum(curve, order)
@@ -153,12 +153,17 @@ def counted_epsilon(base: Base, law: RunLaw, log_delta: float, order: float, eps
     return epsilon * (1.0 - gain * min(max((gain - _PAYS) / (_PAYS_FULLY - _PAYS), 0.0), 1.0))
 
 
-def _spread(law: RunLaw, log_delta: float, order: float, curve: RankCurve) -> float:
-    """How much log F changes over the ranks of the usual event: several times what counting can bring."""
+def _log_w(curve: RankCurve, order: float) -> Array:
+    """``log F^a F(V)^(1-a)`` at the nodes; the ends, of which no neighbour stands on both sides, take no part."""
     with np.errstate(invalid="ignore"):
         value = order * curve.log_f - (order - 1.0) * curve.log_g
     value[[0, -1]] = -np.inf
-    top = int(np.nanargmax(value))
+    return value
+
+
+def _spread(log_delta: float, order: float, curve: RankCurve) -> float:
+    """How much log F changes over the ranks of the usual event: several times what counting can bring."""
+    top = int(np.nanargmax(_log_w(curve, order)))
     event = order * math.exp(min(log_delta - float(curve.log_f[top]), 0.0))
     u = np.exp(curve.rank.log_u[top - 1 : top + 2])
     if u[0] < 1e-12 or not u[2] - u[0] > 1e-12:  # ranks as rare as that, or as common, are no matter of plain numbers
@@ -170,9 +175,7 @@ def _fine_around_supremum(curve: RankCurve, order: float) -> tuple[RankCurve, sl
     """The curve with enough nodes where ``F^a F(V)^(1-a)`` is within reach of its supremum, and their range."""
 
     def reach(curve: RankCurve) -> tuple[int, int]:
-        with np.errstate(invalid="ignore"):
-            value = order * curve.log_f - (order - 1.0) * curve.log_g
-        value[[0, -1]] = -np.inf
+        value = _log_w(curve, order)
         close = np.flatnonzero(value >= np.nanmax(value) - _DEPTH)
         return max(int(close[0]) - 3, 1), min(int(close[-1]) + 3, value.size - 2)
 
