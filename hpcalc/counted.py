@@ -47,9 +47,8 @@ _ORDERS = (1.01, 1.5, 2.0, 3.0, 5.0, 9.0)
 _LOG_KAPPAS = np.concatenate([[-2.5, -1.7, -1.2], np.arange(-0.9, 0.21, 0.1)])
 # Ends of the pieces of [0, b], in units of the usual event.
 _ENDS = np.concatenate([[0.0, 0.4, 0.8, 1.3], 2.0 ** np.arange(1.0, 5.0, 0.5), 2.0 ** np.arange(5.0, 1000.0)])
-_TOLERANCE = 5e-5
-_AT_ONCE = 10
-_MOST_CELLS = 600
+# Rounds in which so many of the worst cells are halved; after three that bring less than the relative gain none follows.
+_ROUNDS, _AT_ONCE, _WORTHWHILE = 6, 4, 2e-5
 # Counting is phased in between these gains: where it brings less it is not worth its time, and ε must not jump.
 _PAYS, _PAYS_FULLY = 1e-3, 2e-3
 
@@ -137,18 +136,16 @@ def counted_epsilon(base: Base, law: RunLaw, log_delta: float, order: float, eps
     steepest = float(np.max(log_a - log_b)) if np.all(log_b > -np.inf) else math.inf
     if budget.orders.size == 0 or not math.isfinite(steepest):
         return epsilon
-    guess = epsilon
     ranks = _ranks(curve, law, order, log_delta, near, math.exp(min(steepest - 0.9 * epsilon, 0.0)))
     if ranks is None:
         return epsilon
-    for _ in range(2):
-        guess = min(guess, _typical(ranks, budget, math.exp(min(steepest - guess, 0.0)), log_delta))
+    guess = min(epsilon, _typical(ranks, budget, math.exp(min(steepest - epsilon, 0.0)), log_delta))
     # r follows from an ε that the answer is not allowed to fall below
     floor = guess * (1.0 - 2e-4)
     ratio = math.exp(steepest - floor)
     if not (0.9 * epsilon <= floor < epsilon * (1.0 - _PAYS) and ratio < 1.0):
         return epsilon
-    counted = max(_largest(ranks, budget, ratio, log_delta, epsilon), floor)
+    counted = max(_largest(ranks, budget, ratio, log_delta), floor)
     gain = max(1.0 - counted / epsilon, 0.0)
     return epsilon * (1.0 - gain * min(max((gain - _PAYS) / (_PAYS_FULLY - _PAYS), 0.0), 1.0))
 
@@ -236,7 +233,7 @@ def _typical(ranks: _Ranks, budget: _Budget, cap: float, log_delta: float) -> fl
     return float(np.max(cells.values(np.column_stack([b, b, m, m]), np.minimum(ratio, cap))))
 
 
-def _largest(ranks: _Ranks, budget: _Budget, ratio: float, log_delta: float, known: float) -> float:
+def _largest(ranks: _Ranks, budget: _Budget, ratio: float, log_delta: float) -> float:
     """ε at which no cell of (b, m) gives more than δ."""
     top = _largest_event(budget, ratio)
     cuts = np.array([0.0, 0.125, 0.35, 0.7, 1.0, 1.4, 2.0, 2.8, *2.0 ** np.arange(2.0, 60.0)]) * ranks.usual
@@ -249,19 +246,19 @@ def _largest(ranks: _Ranks, budget: _Budget, ratio: float, log_delta: float, kno
     whole[:, 3] = 1.0
     cells = np.concatenate([cells[crowd], whole])
     evaluate = _Cells(ranks, budget, ratio, log_delta).values
-    value, count = evaluate(cells), len(cells)
-    while True:
-        order = np.argsort(-value)[:_AT_ONCE]
-        size_b = 0.15 * _log_ratio(cells[order, 1], cells[order, 0])
-        size_m = _log_ratio(cells[order, 3], cells[order, 2])
-        large = np.maximum(size_b, size_m) > _TOLERANCE * known * (budget.order - 1.0)
-        if not large[0] or count > _MOST_CELLS:
-            return float(value[order[0]]) * (1.0 + 1e-9)
-        order, along_b = order[large], (size_b > size_m)[large]
-        finer = np.concatenate([_halved(cells[i], bool(b)) for i, b in zip(order, along_b, strict=True)])
-        count += len(finer)
-        cells = np.concatenate([np.delete(cells, order, axis=0), finer])
-        value = np.concatenate([np.delete(value, order), evaluate(finer)])
+    value, idle = evaluate(cells), 0
+    for _ in range(_ROUNDS):
+        largest = float(np.max(value))
+        worst = np.argsort(-value)[:_AT_ONCE]
+        along_b = 0.15 * _log_ratio(cells[worst, 1], cells[worst, 0]) > _log_ratio(cells[worst, 3], cells[worst, 2])
+        finer = np.concatenate([_halved(cells[i], bool(b)) for i, b in zip(worst, along_b, strict=True)])
+        within = np.minimum(evaluate(finer), np.repeat(value[worst], 2))  # what holds for a cell holds for its halves
+        cells = np.concatenate([np.delete(cells, worst, axis=0), finer])
+        value = np.concatenate([np.delete(value, worst), within])
+        idle = 0 if np.max(value) < largest * (1.0 - _WORTHWHILE) else idle + 1
+        if idle == 3:
+            break
+    return float(np.max(value)) * (1.0 + 1e-9)
 
 
 def _log_ratio(high: Array, low: Array) -> Array:
@@ -310,7 +307,7 @@ class _Cells:
         self._log_kappas = ranks.log_m - order * log_c + _LOG_KAPPAS
         self._k = np.exp(log_c + self._log_kappas / order)
         self._ends = _ENDS[_ENDS * ranks.usual < 4.0] * ranks.usual
-        self._near_f = [ranks.density(ranks.u + end) for end in self._ends]
+        self._near_f = [ranks.density(ranks.u)]
         self._far: list[tuple[Array, Array]] = []
         self._region: list[tuple[Array, Array]] = []
         self._cap = cap
@@ -353,6 +350,7 @@ class _Cells:
             # where W is no help
             g, g_beyond = (ranks.density(ranks.v + self._cap * here)[None, :] for here in (end, beyond))
             self._region.append((g, steep * (g - g_beyond)))
+            self._near_f.append(ranks.density(ranks.u + end))
         g, g_beyond = ranks.density(v + ratio * end), ranks.density(v + ratio * beyond)
         cells = np.ones(ranks.u.size - 1, dtype=bool)
         cells[[0, -1]] = False  # no chords of W beside them
