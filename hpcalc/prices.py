@@ -15,11 +15,13 @@ import numpy as np
 
 from hpcalc.base import Base
 from hpcalc.instances import region_pair
-from hpcalc.logmath import Array
+from hpcalc.logmath import Array, distinct
 from hpcalc.ranks import RankCurve, RunLaw, rank_curve
 from hpcalc.refined import Price, ProfileBound, smallest_epsilon
 
 __all__ = ["priced_bound"]
+
+_LINES = 1000  # vertices of the curve that a rough delta is taken over
 
 
 def priced_bound(bound: ProfileBound, epsilon: float, log_delta: float) -> tuple[float, ProfileBound]:
@@ -145,14 +147,19 @@ class _Queue:
         self.u, self.f, self.g = np.exp(curve.rank.log_u), np.exp(curve.log_f), np.exp(curve.log_g)
         self.du, self.df, self.dg = np.diff(self.u), np.diff(self.f), np.diff(self.g)
         self.low, self.high = (np.exp(part) for part in curve.vertices)
+        self.some = distinct(np.linspace(0, self.high.size - 1, min(self.high.size, _LINES)).astype(int))
         self.s, self.weight = self._outcomes()
+        with np.errstate(over="ignore"):  # a line that falls to -inf gains nothing
+            self.lost = np.outer(self.low[self.some], self.s)
 
     def _outcomes(self) -> tuple[Array, Array]:
         """Outcomes that gain anything, about a hundred: ``s = e^eps dQ'/dQ`` and their Q-mass."""
         s = np.exp(np.minimum(self.log_s + self.epsilon, 700.0))
         weight = np.diff(self.mass, prepend=0.0)
         some = np.arange(0, s.size, max(s.size // 300, 1))
-        gain = weight[some] * self._gain(self.high, s[some])
+        with np.errstate(over="ignore"):
+            lost = np.outer(self.low[self.some], s[some])
+        gain = weight[some] * np.max(self.high[self.some, None] - lost, axis=0, initial=0.0)
         used = np.flatnonzero(gain > 1e-7 * np.max(gain))
         if used.size == 0:
             return s[:1], weight[:1]
@@ -162,20 +169,14 @@ class _Queue:
         mean = np.add.reduceat((weight * s)[: last + 1], cuts) / np.maximum(total, 1e-300)
         return mean, total
 
-    def _gain(self, net: Array, s: Array) -> Array:
-        """``max_u [F - phi - F(V) s]_+`` at each s, over the vertices where ``F - phi`` is given."""
-        some = net > 0.0
-        with np.errstate(over="ignore"):  # a line that falls to -inf gains nothing
-            lines = net[some, None] - np.outer(self.low[some], s)
-        return np.asarray(np.max(lines, axis=0, initial=0.0))
-
     def delta(self, phi: Array) -> float:
         """Roughly delta at a price."""
         paid = float(np.sum(0.5 * self.du * (phi[1:] + phi[:-1])))
         net = self.high.copy()
         net[0::2] -= phi
         net[1::2] -= phi[:-1] + self.curve.cells[0] * np.diff(phi)
-        return paid + float(self._gain(net, self.s) @ self.weight)
+        # each outcome gains max_u [F - phi - F(V) s]_+
+        return paid + float(np.max(net[self.some, None] - self.lost, axis=0, initial=0.0) @ self.weight)
 
     def price(self, end: int, spare: float) -> Array | None:
         """Price at the nodes of the queue that ends at node ``end``; None if it is 0.

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hpcalc.logmath import Array, Rank, distinct, log1mexp, logaddexp, logsubexp, softplus
+from hpcalc.logmath import Array, Indices, Rank, distinct, log1mexp, logaddexp, logsubexp, softplus
 
 __all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders"]
 
@@ -261,18 +261,18 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
         index = np.argmin(score, axis=1)
         guess = (log_v - log_qv)[np.arange(index.size), index]
         guesses.append((np.log(grid[index] - 1.0), np.nan_to_num(guess, nan=np.inf, posinf=np.inf)))
-    solved = []
-    least = np.minimum(guesses[0][1], guesses[1][1])
-    for sign, (x, z) in ((1.0, guesses[0]), (-1.0, guesses[1])):
-        # the guesses are a little above the truth: only a direction far above the other one is left out
-        use = z <= least + 1.0
-        solved_x, solved_z = x.copy(), np.full(z.shape, np.inf)
-        if use.any():
-            part = Rank(sample.log_u[use], sample.log_q[use])
-            solved_x[use], solved_z[use] = _newton_orders(base, x[use], sign, part, z[use], 12)
-        solved.append((solved_x, solved_z))
-    (x1, forward), (x2, backward) = solved
+    (x1, z1), (x2, z2) = guesses
+    # the guesses are a little above the truth: only a direction far above the other one is left out
+    least = np.minimum(z1, z2) + 1.0
+    x, z = np.concatenate([x1, x2]), np.concatenate([z1, z2])
+    use = np.flatnonzero(z <= np.tile(least, 2))
+    side = np.repeat([1.0, -1.0], place.size)
+    solved = np.full(z.shape, np.inf)
+    twice = Rank(np.tile(sample.log_u, 2), np.tile(sample.log_q, 2))
+    x[use], solved[use] = _newton_orders(base, x[use], side[use], twice.take(use), z[use], 12, use % place.size)
+    forward, backward = np.split(solved, 2)
     ahead = forward <= backward
+    x1, x2 = np.split(x, 2)
     return _Seeds(place, np.where(ahead, x1, x2), np.where(ahead, 1.0, -1.0), np.minimum(forward, backward))
 
 
@@ -286,12 +286,13 @@ def _from_seeds(base: RenyiCurve, point: Rank, logit: Array, seeds: _Seeds) -> A
     log_h = np.interp(logit, seeds.place, seeds.x)
     seed = np.where((np.abs(same) == 1.0) & (log_h > -1.0), log_h, np.log(np.maximum(h, 1e-5)))
     start = np.interp(logit, seeds.place, np.minimum(seeds.z, 800.0))
+    # between points that differ, try both directions
+    forward, backward = np.flatnonzero(same > -1.0), np.flatnonzero(same < 1.0)
+    use = np.concatenate([forward, backward])
+    side = np.repeat([1.0, -1.0], [forward.size, backward.size])
+    found = _newton_orders(base, seed[use], side, point.take(use), start[use], 30, use)[1]
     best = np.full(logit.shape, np.inf)
-    for sign in (1.0, -1.0):
-        use = np.flatnonzero(same * sign > -1.0)  # between points that differ, try both directions
-        if use.size:
-            part = Rank(point.log_u[use], point.log_q[use])
-            best[use] = np.minimum(best[use], _newton_orders(base, seed[use], sign, part, start[use], 30, best[use])[1])
+    np.minimum.at(best, use, found)
     return _borrow_orders(base, point, logit, best, seeds)
 
 
@@ -303,46 +304,43 @@ def _borrow_orders(base: RenyiCurve, point: Rank, logit: Array, z: Array, seeds:
         side, order = seeds.side[donor], 1.0 + np.exp(seeds.x[donor])
         spend = (order - 1.0) * base.rdp(order)
         value, _ = _log_moment(order, side, -softplus(-z), -softplus(z), point)
-        broken = value > spend * (1.0 + 3e-8) + 1e-12
-        for sign in (1.0, -1.0):
-            mine = np.flatnonzero(broken & (side == sign))
-            if mine.size:
-                part = Rank(point.log_u[mine], point.log_q[mine])
-                z[mine] = np.minimum(z[mine], _newton_orders(base, seeds.x[donor[mine]], sign, part, z[mine], 30)[1])
+        broken = np.flatnonzero(value > spend * (1.0 + 3e-8) + 1e-12)
+        if broken.size:
+            x, part = seeds.x[donor[broken]], point.take(broken)
+            found = _newton_orders(base, x, side[broken], part, z[broken], 30, np.arange(broken.size))[1]
+            z[broken] = np.minimum(z[broken], found)
     return z
 
 
 def _newton_orders(
-    base: RenyiCurve, x: Array, sign: float, point: Rank, z: Array, rounds: int, rival: Array | float = math.inf
+    base: RenyiCurve, x: Array, side: Array, point: Rank, z: Array, rounds: int, owner: Indices
 ) -> tuple[Array, Array]:
     """Improve ``x = log(order-1)``; returns it with the logit of v at the best order met.
 
-    Points that will not come below ``rival`` are given up.
+    Searches of one ``owner`` (a point's two directions) are rivals: one that will not come below the other is given up.
     """
-    rival = np.broadcast_to(rival, x.shape)
     best, best_x = np.full(x.shape, np.inf), x.copy()
+    least = np.full(int(owner.max()) + 1, np.inf)
     x, z = x.copy(), z.copy()
     active = np.arange(x.size)
-    while True:
-        part = Rank(point.log_u[active], point.log_q[active])
-        here = x[active]
-        side = np.full(here.shape, sign)
+    for left in range(rounds, -1, -1):
+        part, here, way = point.take(active), x[active], side[active]
         stencil = 1.0 + np.exp(np.stack([here - _STEP, here, here + _STEP]))
         spend = (stencil - 1.0) * base.rdp(stencil)
-        solved = _solve_order(stencil[1], spend[1], side, part, z[active])
-        z[active] = solved
+        solved = _solve_order(stencil[1], spend[1], way, part, z[active])
         better = solved < best[active]
         best[active[better]], best_x[active[better]] = solved[better], here[better]
-        if rounds == 0:
+        np.minimum.at(least, owner[active], solved)
+        if left == 0:
             break
-        rounds -= 1
         with np.errstate(invalid="ignore"):
-            move, slope = _newton_move(stencil[1], spend, side, part, solved)
+            move, slope = _newton_move(stencil[1], spend, way, part, solved)
             # what the step would still gain; where an order limits nothing, a lower one may
             idle = np.isinf(solved)
             move = np.maximum(np.where(idle, -0.7, move), _LEAST - here)
             gain = np.abs(slope * move)
-            keep = (idle | ((gain > 1e-13) & (solved - 8.0 * gain < rival[active]))) & (here > _LEAST)
+            open_ = (gain > _GAIN) & (solved - 8.0 * gain <= least[owner[active]])
+            keep = (idle | open_) & (here > _LEAST)
             x[active], z[active] = here + move, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
@@ -350,6 +348,7 @@ def _newton_orders(
     return best_x, best
 
 
+_GAIN = 1e-10  # in the logit of v: what a further step must promise
 _STEP = 1e-3
 _LEAST = math.log(1e-8)  # closer to order 1 nothing is gained, and the differences of the budget lose their digits
 
