@@ -149,15 +149,14 @@ class RunCount(ABC):
                 return self.log_sf(k) <= log_tail + _TIE
             return self.log_cdf(k) >= log_tail - _TIE
 
-        lo, step = _HEAD - 1, _HEAD
-        while not reached(lo + step):  # lo never reaches
-            lo += step
-            step *= 2
-            if lo > _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(lo):g}", "K is that large here; give a larger gamma")
-        hi = lo + step
-        while hi - lo > 1:
-            mid = (lo + hi) // 2
+        lo, hi, bits = _HEAD - 1, 2 * _HEAD, 1
+        while not reached(hi):  # lo never reaches
+            if hi >= _LARGEST_RUNS:
+                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
+            lo, hi, bits = hi, min(hi << bits, _LARGEST_RUNS), 2 * bits
+        # magnitudes first; beyond 2^60 no unit is told from the next, the tails being functions of a double
+        while hi - lo > max(1, lo >> 60):
+            mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
             lo, hi = (lo, mid) if reached(mid) else (mid, hi)
         return hi
 
