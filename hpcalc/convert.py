@@ -29,9 +29,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hpcalc.base import Base, cks_log_delta, region_from_rdp
+from hpcalc.base import Base, cks_log_delta
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.logmath import Array, Rank, distinct, logsubexp
+from hpcalc.region import region_from_rdp
 
 __all__ = [
     "CKS",
@@ -267,7 +268,7 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
         # of orders as good but for rounding, one that reads well: a flat minimum has no digits beyond
         short = float(f"{order:.7g}")
         _, low = _least(objective(np.array([short]))) if short > 1.0 else (0, _INF)
-        if low - value <= 1e-13 * abs(value) < _INF:
+        if low - value <= 1e-12 * abs(value) < _INF:
             value, order = low, short
     return value, order
 

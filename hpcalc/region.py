@@ -341,7 +341,9 @@ def _newton_orders(
             gain = np.abs(slope * move)
             open_ = (gain > _GAIN) & (solved - 8.0 * gain <= least[owner[active]])
             keep = (idle | open_) & (here > _LEAST)
-            x[active], z[active] = here + move, solved + 0.5 * slope * move
+            # next to order 1 the derivatives are noise: what leads there ends at one and the same order
+            further = np.where(here + move < _NEXT_TO_ONE, _LEAST, here + move)
+            x[active], z[active] = further, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
             break
@@ -350,6 +352,7 @@ def _newton_orders(
 
 _GAIN = 1e-10  # in the logit of v: what a further step must promise
 _STEP = 1e-3
+_NEXT_TO_ONE = math.log(1e-4)
 _LEAST = math.log(1e-8)  # closer to order 1 nothing is gained, and the differences of the budget lose their digits
 
 
