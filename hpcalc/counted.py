@@ -47,7 +47,7 @@ _ORDERS = (1.01, 1.5, 2.0, 3.0, 5.0, 9.0)
 _LOG_KAPPAS = np.concatenate([[-2.5, -1.7, -1.2], np.arange(-0.9, 0.21, 0.1)])
 # Ends of the pieces of [0, b], in units of the usual event.
 _ENDS = np.concatenate([[0.0, 0.4, 0.8, 1.3], 2.0 ** np.arange(1.0, 5.0, 0.5), 2.0 ** np.arange(5.0, 1000.0)])
-# Rounds in which so many of the worst cells are halved; after three that bring less than the relative gain none follows.
+# Rounds, in each of which so many of the worst cells are halved, until three bring less than the relative gain.
 _ROUNDS, _AT_ONCE, _WORTHWHILE = 6, 4, 2e-5
 # Counting is phased in between these gains: where it brings less it is not worth its time, and ε must not jump.
 _PAYS, _PAYS_FULLY = 1e-3, 2e-3

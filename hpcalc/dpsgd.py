@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.base import Base, Gaussian, PureDP, _number, _orders
+from hpcalc.base import Base, Gaussian, PureDP, checked_number, checked_orders
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log_ndtr, logaddexp, logsumexp, softplus
 from hpcalc.pld import ConvolvedBase, Tails
@@ -170,11 +170,11 @@ class DPSGD(ConvolvedBase):
 
     def __post_init__(self) -> None:
         rate_help = "the sampling rate is batch size / data set size, a probability in [0, 1]"
-        object.__setattr__(self, "rate", _number("dpsgd", self.rate, 0.0, 1.0, rate_help))
+        object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
         sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
-        object.__setattr__(self, "sigma", _number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
+        object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
         steps_help = "give a whole number of steps >= 0"
-        steps = _number("dpsgd", self.steps, 0.0, 1e15, steps_help)
+        steps = checked_number("dpsgd", self.steps, 0.0, 1e15, steps_help)
         if steps != int(steps):
             raise InvalidInput("dpsgd", self.steps, steps_help)
         object.__setattr__(self, "steps", int(steps))
@@ -226,7 +226,7 @@ class DPSGD(ConvolvedBase):
         return () if self._plain is not None else super().warnings
 
     def rdp(self, orders: Array | float) -> Array:
-        order = _orders(orders)
+        order = checked_orders(orders)
         if self._plain is not None:
             return self._plain.rdp(order)
         flat = order.ravel()
@@ -334,9 +334,9 @@ def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulatio
     whole = "give a whole number >= 1"
     numbers = {"examples": examples, "batch_size": batch_size, "accumulation": accumulation}
     for name, value in numbers.items():
-        if _number(name, value, 1.0, 1e15, whole) != int(value):
+        if checked_number(name, value, 1.0, 1e15, whole) != int(value):
             raise InvalidInput(name, value, whole)
-    _number("epochs", epochs, 0.0, 1e12, "give a number of epochs >= 0")
+    checked_number("epochs", epochs, 0.0, 1e12, "give a number of epochs >= 0")
     batch = int(batch_size) * int(accumulation)
     if batch > int(examples):
         parts = f"{batch_size} x {accumulation} accumulated" if accumulation != 1 else f"{batch_size}"

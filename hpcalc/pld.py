@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from hpcalc.base import Base, Gaussian, Laplace, PureDP, SumOfParts, _CurveBase
+from hpcalc.base import Base, CurveBase, Gaussian, Laplace, PureDP, SumOfParts
 from hpcalc.logmath import (
     Array,
     Indices,
@@ -676,7 +676,7 @@ def _merge(log_mass: Array, width: int) -> Array:
     return logsumexp(np.concatenate([log_mass, np.full(pad, -_INF)]).reshape(-1, width))
 
 
-class ConvolvedBase(_CurveBase):
+class ConvolvedBase(CurveBase):
     """A base whose profile and region come from a convolved loss distribution, its Rényi curve from summation.
 
     Where the convolution would take too long or too much memory (decided from the parameters) the Rényi curve

@@ -30,7 +30,7 @@ from exact import mpf
 
 from hpcalc import logmath, paper
 from hpcalc.analysis import bound
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, region_from_rdp
+from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve
 from hpcalc.convert import (
     Conversion,
     Curve,
@@ -45,6 +45,7 @@ from hpcalc.instances import _order_b, region_pair
 from hpcalc.logmath import Rank, round_down, round_up
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import ProfileBound, RefinedRDP, refined_pure
+from hpcalc.region import region_from_rdp
 from hpcalc.runs import (
     AtLeastOne,
     AtMost,

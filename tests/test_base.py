@@ -21,10 +21,10 @@ from hpcalc.base import (
     ProfileCurve,
     PureDP,
     RDPCurve,
-    _Sum,
     compose,
     repeat,
 )
+from hpcalc.base.composition import RenyiSum
 from hpcalc.convert import epsilon_at
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Rank, log_ndtr
@@ -527,7 +527,7 @@ def test_a_curve_that_is_infinite_everywhere_says_nothing():
 
 
 def test_a_sum_of_pure_parts_keeps_to_their_pure_region():
-    base = _Sum(((PureDP(0.5), 1), (Laplace(2.0), 1)))
+    base = RenyiSum(((PureDP(0.5), 1), (Laplace(2.0), 1)))
     rank = Rank.from_normal(np.linspace(-8.0, 5.0, 40))
     found, pure = base.region(rank), PureDP(1.0).region(rank)
     assert np.all(found.log_u <= pure.log_u)
