@@ -41,7 +41,8 @@ from hpcalc.convert import (
     minimise_over_orders,
 )
 from hpcalc.errors import HpcalcError
-from hpcalc.instances import _order_b, region_pair
+from hpcalc.instances import region_pair
+from hpcalc.instances.pairs import order_b
 from hpcalc.logmath import Rank, round_down, round_up
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import ProfileBound, RefinedRDP, refined_pure
@@ -698,7 +699,7 @@ def refined_profile(rng: random.Random) -> Iterator[Check]:
         return
     x = np.linspace(-9.0, 9.0, 40)
     log_q, log_p = region_pair(base, np.unique(np.concatenate([x, x - min(float(exact.loss_of(base)), 9.0)])))
-    orders = [_order_b(log_q, log_p, curve, epsilon), _random_order(rng, log_q.size)]
+    orders = [order_b(log_q, log_p, curve, epsilon), _random_order(rng, log_q.size)]
     worst = mpf(0)
     for sequence in orders:
         with mp.workdps(60 + int(2.0 * epsilon / math.log(10.0) - min(float(np.min(log_q[log_q > -np.inf])), 0.0))):

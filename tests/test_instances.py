@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mechanisms import best_of_k, hockey_stick, pgf_of, renyi
 
-from hpcalc import instances, paper
+from hpcalc import paper
 from hpcalc.analysis import bound
 from hpcalc.base import (
     ZCDP,
@@ -25,7 +25,7 @@ from hpcalc.base import (
     compose,
     repeat,
 )
-from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound, region_pair
+from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound, merges, region_pair
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import ProfileBound, conditional_log_profile, refined_pure, smallest_epsilon
 from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
@@ -229,11 +229,10 @@ def test_the_best_merge_of_two_ends(law, delta):
             order.append(first if is_low else last)
             first, last = (first + 1, last) if is_low else (first, last - 1)
         values[(*order, first)] = proven([*order, first])
-    merges = instances._Merges(law, pair, np.arange(size + 1), math.log(delta))
-    order = merges.best(epsilon)
+    order = merges.Merges(law, pair, np.arange(size + 1), math.log(delta)).best(epsilon)
     assert float(values[tuple(order.tolist())]) == pytest.approx(float(max(values.values())), rel=1e-9)
     # the search ends where the best merge at its epsilon has a divergence of delta
-    found = instances._search_merges(law, pair, math.log(delta), 0.0)
+    found = merges.search_merges(law, pair, math.log(delta), 0.0)
     epsilon = found
     reached = max(proven(list(order)) for order in values)
     assert reached <= mpf(delta) * (1 + mpf("1e-4")) or found == 0.0
