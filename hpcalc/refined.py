@@ -38,7 +38,6 @@ from hpcalc.logmath import (
     Indices,
     Mask,
     Rank,
-    distinct,
     log1mexp,
     log_expm1,
     logaddexp,
@@ -624,36 +623,33 @@ def refined_pure(epsilon: float, law: RunLaw) -> float:
 def _searched_gain(epsilon: float, law: RunLaw) -> float:
     """Certified ``sup log F(u) - log F(v)``, ``v = e^ε u``, over ``u <= 1/(1+e^ε)``, to about 1e-5 of it.
 
-    ``log F`` is convex in ``log(1-u)``, with a slope m(u) that falls with u. On a cell between two nodes its chord lies
-    above it and the tangent at the left end of v below it; ``log(1-v)`` falls ever faster beside ``log(1-u)``, so the
-    difference of the two lines is largest at an end of the cell. The gain is also at most m at the left end of u times
-    ``log((1-u)/(1-v))`` at the right end.
+    ``log F`` is convex in ``log(1-u)``, with a slope m(u) that falls with u: the gain lies between ``m(v) d`` and
+    ``m(u) d`` with ``d = log((1-u)/(1-v))``. On a cell between two nodes it is at most m at the left end times d at the
+    right end. Also, the chord lies above ``log F(u)`` and the tangent at the left end of v below ``log F(v)``;
+    ``log(1-v)`` falls ever faster beside ``log(1-u)``, so the difference of the two lines is largest at an end.
     """
-    # nodes by the log odds z of v, whose last value, at u = 1/(1+e^ε), is ε
-    first = -40.0 - max(law.log_mean, 0.0)
-    z = np.concatenate([np.linspace(first, min(epsilon, 40.0), 1500), np.linspace(40.0, max(epsilon, 40.0), 500)])
-    z = distinct(np.minimum(z, epsilon))
-    steepest = float(np.exp(law.log_mean_excess(Rank(np.array([-math.inf]), np.array([0.0]))))[0])
-    settled = steepest * float(softplus(z[0] + log1mexp(-epsilon)))  # left of the first node
-    best = upper = 0.0
-    for _ in range(8):
+    # Nodes by the log odds z of v, whose last value, at u = 1/(1+e^ε), is ε; from u = 0 on. As K <= 2^53 the supremum
+    # is not in the first cell: m(0) e^-80 is far below m(v) d at z = -37.
+    z = np.append(-math.inf, np.linspace(-80.0, epsilon, 257))[None, :]
+    best = settled = 0.0
+    for _ in range(12):
         v = Rank.from_logit(z)
         u = Rank.from_log_u(v.log_u - epsilon)
         log_f, log_g = law.log_density(u), law.log_density(v)
-        m_u, m_v = np.exp(law.log_mean_excess(u)), np.exp(law.log_mean_excess(v))
-        noise = 1e-13 * (1.0 + np.abs(log_f) + np.abs(log_g))
-        fall = softplus(z + log1mexp(-epsilon))  # log((1-u)/(1-v)), as 1 - u = (1-v) + (1 - e^-ε) v
-        left = log_f - log_g
-        right = log_f[1:] - log_g[:-1] + m_v[:-1] * -np.diff(v.log_q)
-        cell = np.minimum(np.maximum(left[:-1], right) + noise[:-1] + noise[1:], m_u[:-1] * fall[1:])
-        best = max(best, float(np.max(np.maximum(left - noise, m_v * fall))))
-        upper = max(best, float(np.max(cell)), settled)
-        live = np.flatnonzero(cell > best * (1.0 + 1e-5))
-        settled = max(settled, float(np.max(np.delete(cell, live), initial=0.0)))
-        if live.size == 0 or live.size > 2000:
+        rounding = 1e-15 * (10.0 + np.abs(log_f) + np.abs(log_g))  # of m, relatively; of F up to 37 times that
+        m_u, m_v = np.exp(law.log_mean_excess(u) + rounding), np.exp(law.log_mean_excess(v) + rounding)
+        d = softplus(z + log1mexp(-epsilon))  # as 1 - u = (1-v) + (1 - e^-ε) v
+        gain = log_f - log_g
+        best = max(best, float(np.max(np.clip(gain, m_v * d, m_u * d))))
+        right = log_f[:, 1:] - log_g[:, :-1] - m_v[:, :-1] * np.diff(v.log_q)
+        lines = np.maximum(gain[:, :-1], right) + 50.0 * (rounding[:, :-1] + rounding[:, 1:])
+        cell = np.minimum(lines, m_u[:, :-1] * d[:, 1:])
+        live = cell > best * (1.0 + 1e-5)
+        settled = max(settled, float(np.max(cell[~live], initial=0.0)))
+        if not 0 < np.count_nonzero(live) <= 4096:
             break
-        z = distinct(np.concatenate([np.linspace(z[i], z[i + 1], 9) for i in live]))
-    return upper * (1.0 + 1e-11)  # for the rounding of the sums in m
+        z = np.linspace(z[:, :-1][live], z[:, 1:][live], 9, axis=1)
+    return max(settled, float(np.max(cell))) * (1.0 + 1e-11)
 
 
 def conditional_pure(epsilon: float, accept: float) -> float:

@@ -376,6 +376,38 @@ def test_pure_search_by_brute_force():
         assert true * (1.0 - 1e-9) <= refined_pure(epsilon, law) <= true * (1.0 + 1e-5)
 
 
+def test_pure_search_among_thousands_of_runs():
+    """Many cells hold nearly the supremum there, for a small ε."""
+    law = FinitePmf(((2, 0.3127), (26, 0.4613), (1706, 0.1826), (8978, 0.0434)))
+    terms = [(k - 1, k * mp.mpf(p)) for k, p in law.probabilities]
+
+    def log_density(log_q: mp.mpf) -> mp.mpf:
+        return mp.log(mp.fsum(w * mp.exp(k * log_q) for k, w in terms))
+
+    def gain(z: mp.mpf, epsilon: mp.mpf) -> mp.mpf:
+        """By the log odds z of v."""
+        v = 1 / (1 + mp.exp(-z))
+        return log_density(mp.log1p(-mp.exp(-epsilon) * v)) - log_density(-mp.log1p(mp.exp(z)))
+
+    with mp.workdps(40):
+        for epsilon in (1e-9, 1e-4, 1e-3, 0.0033, 0.03, 0.1, 1.0):
+            e, true = mp.mpf(epsilon), mp.mpf(0)
+            grid = [e - mp.mpf(k) / 4 for k in range(60)]
+            values = [gain(z, e) for z in grid]
+            for i, z in enumerate(grid):  # up every hill
+                if values[i] >= max(values[max(i - 1, 0) : i + 2]):
+                    for step in (mp.mpf(4) ** -n for n in range(2, 12)):
+                        z = max((z + k * step for k in range(-4, 5) if z + k * step <= e), key=lambda z: gain(z, e))
+                    true = max(true, e + gain(z, e))
+            assert true * (1.0 - 1e-15) <= refined_pure(epsilon, law) <= true * (1.0 + 1.1e-5)
+
+
+@pytest.mark.parametrize("k", [1000, 2_230_744, 10**9])
+def test_pure_search_of_one_number_of_runs_rounds_upwards(k):
+    for epsilon in (1e-9, 1.0665180572311555e-08, 0.001, 1.0, 300.0):
+        assert k * epsilon <= refined_pure(epsilon, FinitePmf(((k, 1.0),))) <= k * epsilon * (1.0 + 2e-11 + 2e-15 * k)
+
+
 def test_pure_answer_does_not_depend_on_the_chance_of_no_run():
     """F of a law given K >= 1 is a multiple of F."""
     for law in (FinitePmf((0.9, 0.0, 0.1)), AtMost(Poisson(0.3), 3), MIXED, Poisson(2.0), Binomial(9, 0.3)):

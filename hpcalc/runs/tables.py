@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Array, Rank, logaddexp, logsumexp
+from hpcalc.logmath import Array, Rank, logaddexp, logsumexp, softplus
 from hpcalc.powersums import PowerSum
 from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_minus, safe_exp, sharper, whole_number
 from hpcalc.runs.law import Echo, Law
@@ -70,8 +70,12 @@ class _Tabular(Law):
 
     @property
     def log_prob_zero(self) -> float:
-        k, log_p = self._table
-        return float(log_p[0]) if k[0] == 0.0 else -math.inf
+        return self._log_zero
+
+    @cached_property
+    def _log_zero(self) -> float:
+        # by the odds, so that it keeps its digits as P[K = 0] -> 1
+        return -float(softplus(logsumexp(self._some[1]) - self.log_pmf(np.zeros(()))))
 
     def log_sf(self, k: int) -> float:
         values, _, above = self._cumulative
