@@ -73,11 +73,11 @@ def stirling_correction(x: Array | float) -> Array:
     out = np.zeros_like(flat)
     large = flat >= 10.0
     z = flat[large]
-    square = 1.0 / (z * z)
+    inverse = 1.0 / z  # whose square may underflow, where that of z would overflow
     total = np.zeros_like(z)
     for c in reversed(_STIRLING):
-        total = total * square + c
-    out[large] = total / z
+        total = total * (inverse * inverse) + c
+    out[large] = total * inverse
     rest = flat[~large]
     exact = np.fromiter(map(math.lgamma, rest.tolist()), dtype=float, count=rest.size)
     out[~large] = exact - (rest - 0.5) * np.log(rest) + rest - _HALF_LOG_2PI

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.tails import log_binomial_pmf, log_integral
+from hpcalc.tails import log_binomial_pmf, log_integral, stirling_correction
 
 
 def test_no_trials_give_no_successes() -> None:
@@ -25,6 +25,13 @@ def test_binomial_probabilities(n: int, p: float) -> None:
             share = mp.loggamma(n + 1) - mp.loggamma(j + 1) - mp.loggamma(n - j + 1)
             want = share + j * mp.log(p) + (n - j) * mp.log(1 - mp.mpf(p) if p < 0.9 else mp.mpf(1.0 - p))
             assert got[index] == pytest.approx(float(want), rel=2e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("x", [1e-300, 0.3, 9.999, 10.0, 1e3, 1e100, 1e160, 1e300])
+def test_what_stirling_leaves_out(x: float) -> None:
+    with mp.workdps(340):
+        exact = mp.loggamma(x) - (mp.mpf(x) - 0.5) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
+    assert float(stirling_correction(x)) == pytest.approx(float(exact), rel=1e-13, abs=1e-14 if x < 10.0 else 0.0)
 
 
 def test_integrals_of_nothing() -> None:
