@@ -2,7 +2,7 @@
 
 Run by hand it prints, for a grid of bases, laws and δ, its best attack beside the package's lower bound and ε::
 
-    python tests/adversary.py --seconds 20 zcdp gaussian
+    python tests/adversary.py --rounds 1000 gaussian laplace
 
 A mechanism is a pair of laws on a few outcomes that meets the base guarantee by construction: randomized responses for
 a pure guarantee, merged intervals of the real line for additive noise, tilts scaled until every Rényi constraint holds
@@ -16,7 +16,6 @@ import argparse
 import math
 import random
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -273,11 +272,15 @@ class Attack:
 Score = Callable[[Array, Array], Array]
 
 
-def search(made: Family, score: Score, rng: np.random.Generator, seconds: float) -> Attack:
-    """Coordinate ascent with restarts; the order of the outcomes is one more coordinate."""
-    best, until = Attack(-math.inf, np.zeros(0), np.zeros(0)), time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        x, order = _ascend(made, score, rng, until)
+def search(made: Family, score: Score, rng: np.random.Generator, rounds: int) -> Attack:
+    """Coordinate ascent with restarts; the order of the outcomes is one more coordinate.
+
+    Rounds are counted, not seconds: what is found does not depend on the machine.
+    """
+    best = Attack(-math.inf, np.zeros(0), np.zeros(0))
+    while rounds > 0:
+        x, order, used = _ascend(made, score, rng, rounds)
+        rounds -= used
         log_q, log_p = (part[:, order] for part in (made.final or made.build)(x[None, :]))
         value = float(score(log_q, log_p)[0])
         if value > best.value:
@@ -285,11 +288,12 @@ def search(made: Family, score: Score, rng: np.random.Generator, seconds: float)
     return best
 
 
-def _ascend(made: Family, score: Score, rng: np.random.Generator, until: float) -> tuple[Array, Array]:
-    """One ascent from a random start, until no step of any size helps."""
+def _ascend(made: Family, score: Score, rng: np.random.Generator, rounds: int) -> tuple[Array, Array, int]:
+    """One ascent from a random start, until no step of any size helps, and how many rounds it took."""
     x, order = made.start(rng), rng.permutation(made.outcomes)
-    value, step = -math.inf, np.full(x.size, 1.0)
-    for _ in range(200):
+    value, step, used = -math.inf, np.full(x.size, 1.0), 0
+    while used < min(rounds, 200):
+        used += 1
         points, orders = _neighbours(x, order, step)
         log_q, log_p = made.build(points)
         log_q, log_p = np.take_along_axis(log_q, orders, 1), np.take_along_axis(log_p, orders, 1)
@@ -304,9 +308,7 @@ def _ascend(made: Family, score: Score, rng: np.random.Generator, until: float) 
             step *= 0.4
             if step.max() < 1e-4:
                 break
-        if time.perf_counter() > until:
-            break
-    return x, order
+    return x, order, used
 
 
 def _neighbours(x: Array, order: Array, step: Array) -> tuple[Array, Array]:
@@ -327,17 +329,17 @@ def _neighbours(x: Array, order: Array, step: Array) -> tuple[Array, Array]:
     return np.array(points), np.array(orders)
 
 
-def attack(base: Base, law: Law | Threshold, log_delta: float, seed: int, seconds: float, outcomes: int = 5) -> Attack:
+def attack(base: Base, law: Law | Threshold, log_delta: float, seed: int, rounds: int, outcomes: int = 5) -> Attack:
     """Best attack on ε at δ."""
     made = family(base, log_delta, law.log_mean, outcomes)
     rng = np.random.default_rng(seed)
     if isinstance(law, Threshold):
-        return search(made, lambda q, p: _conditional_epsilon(law, q, p, log_delta), rng, seconds)
+        return search(made, lambda q, p: _conditional_epsilon(law, q, p, log_delta), rng, rounds)
     score = lambda q, p: proven_epsilon(best_of_k(law, q), best_of_k(law, p), log_delta)  # noqa: E731
-    return search(made, score, rng, seconds)
+    return search(made, score, rng, rounds)
 
 
-def renyi_attack(base: Base, law: Law, order: float, seed: int, seconds: float, outcomes: int = 5) -> Attack:
+def renyi_attack(base: Base, law: Law, order: float, seed: int, rounds: int, outcomes: int = 5) -> Attack:
     """Best attack on the whole search's Rényi divergence at an order."""
     made = family(base, -12.0, law.log_mean, outcomes)
     zero = law.log_prob_zero
@@ -345,7 +347,7 @@ def renyi_attack(base: Base, law: Law, order: float, seed: int, seconds: float, 
     def score(q: Array, p: Array) -> Array:
         return proven_divergence(best_of_k(law, q), best_of_k(law, p), order, zero)
 
-    return search(made, score, np.random.default_rng(seed), seconds)
+    return search(made, score, np.random.default_rng(seed), rounds)
 
 
 def _conditional_epsilon(law: Threshold, log_q: Array, log_p: Array, log_delta: float) -> Array:
@@ -419,10 +421,10 @@ class Case:
         return bool(self.attack.exact_epsilon(self.law, math.log(self.delta)) > mpf(self.epsilon) * (1 + mpf(1e-12)))
 
 
-def examine(base: Base, law: Law | Threshold, delta: float, seed: int, seconds: float, outcomes: int = 5) -> Case:
+def examine(base: Base, law: Law | Threshold, delta: float, seed: int, rounds: int, outcomes: int = 5) -> Case:
     """Attack one question and set it beside the answer; the smallest of all bounds is the one to break."""
     answer = bound(base, law, delta=delta)
-    found = attack(base, law, math.log(delta), seed, seconds, outcomes)
+    found = attack(base, law, math.log(delta), seed, rounds, outcomes)
     least = min(answer.bounds, key=lambda item: item.epsilon)
     lower = None if answer.lower is None else answer.lower.epsilon
     return Case(base, law, delta, found, lower, least.epsilon, least.method)
@@ -431,7 +433,7 @@ def examine(base: Base, law: Law | Threshold, delta: float, seed: int, seconds: 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bases", nargs="*", help=f"of {', '.join(BASES)} (default: all)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="for each question")
+    parser.add_argument("--rounds", type=int, default=400, help="of ascent for each question")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outcomes", type=int, default=5)
     given = parser.parse_args()
@@ -443,7 +445,7 @@ def main() -> int:
             for law in LAWS:
                 for delta in DELTAS:
                     seed = random.Random(f"{given.seed} {base} {law} {delta}").getrandbits(32)
-                    case = examine(base, law, delta, seed, given.seconds, given.outcomes)
+                    case = examine(base, law, delta, seed, given.rounds, given.outcomes)
                     count += 1
                     broken += case.broken
                     better += case.gain > 1e-3

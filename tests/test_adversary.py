@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 from adversary import BASES, DELTAS, LAWS, attack, check_orders, examine, excess, family, renyi_attack
 
-from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
+from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve
 from hpcalc.refined import RefinedRDP
 from hpcalc.runs import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
+
+
+def rounds(base: Base) -> int:
+    """Rounds of the search that take about a quarter of a second."""
+    return 10 if isinstance(base, ZCDP) else 50 if isinstance(base, RDPCurve) else 150
+
 
 LOGARITHMIC = TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
 
@@ -34,7 +40,7 @@ LOGARITHMIC = TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
     ],
 )
 def test_no_bound_is_broken(base, law, delta):
-    case = examine(base, law, delta, seed=1, seconds=0.3)
+    case = examine(base, law, delta, seed=1, rounds=rounds(base))
     assert case.attack.value > 0.0
     assert not case.broken
 
@@ -57,9 +63,9 @@ def test_no_bound_is_broken(base, law, delta):
 )
 def test_the_lower_bound_is_no_worse_than_the_attack(base, law, delta):
     # where a search once found a better instance than the package's own
-    case = examine(base, law, delta, seed=3, seconds=0.6)
+    case = examine(base, law, delta, seed=3, rounds=2 * rounds(base))
     assert not case.broken
-    assert case.gain < 3e-3  # how far the attack comes depends on the machine
+    assert case.gain < 3e-3
 
 
 @pytest.mark.fuzz
@@ -69,7 +75,7 @@ def test_no_bound_is_broken_at_length(name):
         for law in LAWS:
             for delta in DELTAS:
                 seed = random.Random(f"{base} {law} {delta}").getrandbits(32)
-                case = examine(base, law, delta, seed, 0.3)
+                case = examine(base, law, delta, seed, rounds(base))
                 assert not case.broken, case
 
 
@@ -77,7 +83,7 @@ def test_no_bound_is_broken_at_length(name):
 def test_no_divergence_is_broken(order):
     for base in (PureDP(1.0), Gaussian(2.0), ZCDP(0.2)):
         for law in (Poisson(0.3), Poisson(5.0), LOGARITHMIC, Binomial(6, 0.4), FinitePmf(((0, 0.4), (3, 0.6)))):
-            found = renyi_attack(base, law, order, 3, 0.05).value
+            found = renyi_attack(base, law, order, 3, max(rounds(base) // 8, 2)).value
             assert 0.0 < found <= float(RefinedRDP(base, law).rdp(np.array([order]))[0]) * (1.0 + 1e-9)
 
 
@@ -97,24 +103,24 @@ def test_mechanisms_meet_their_guarantee(base):
 
 def test_a_false_bound_is_broken():
     # randomized response attains the refined pure bound, and a Gaussian's own cuts nearly attain its profile
-    case = examine(PureDP(1.0), Fixed(3), 1e-9, seed=2, seconds=0.3)
+    case = examine(PureDP(1.0), Fixed(3), 1e-9, seed=2, rounds=150)
     assert not case.broken
     assert dataclasses.replace(case, epsilon=0.99 * case.epsilon).broken
     # the paper's Theorem 6 as written, below one run on average
     base, law, order = PureDP(0.5), Poisson(0.2), 2.0
     claimed = base.rdp(order) + law.mu * math.exp(base.log_profile(math.log(2.0))) + math.log(law.mu)
-    assert renyi_attack(base, law, order, 1, 0.2).value > float(claimed)
+    assert renyi_attack(base, law, order, 1, 100).value > float(claimed)
 
 
 @pytest.mark.parametrize("base", [PureDP(1.0), Gaussian(1.0)])
 def test_fifty_digits_agree(base):
     for law in (Poisson(5.0), LOGARITHMIC, Binomial(7, 0.5), Fixed(4)):
         assert isinstance(law, Law)
-        found = attack(base, law, math.log(1e-4), 5, 0.1)
+        found = attack(base, law, math.log(1e-4), 5, 60)
         assert float(found.exact_epsilon(law, math.log(1e-4))) == pytest.approx(found.value, rel=1e-9)
 
 
 def test_the_report_of_a_question():
-    case = adversary.examine(PureDP(1.0), Fixed(2), 1e-6, seed=1, seconds=0.1)
+    case = adversary.examine(PureDP(1.0), Fixed(2), 1e-6, seed=1, rounds=60)
     assert case.gain < 0.01
     assert math.isinf(dataclasses.replace(case, lower=0.0).gain)
