@@ -69,9 +69,10 @@ class Option(click.Option):
     def value_from_envvar(self, ctx: click.Context) -> Any:
         """An environment variable gives an option once, with exactly as many values as the option takes.
 
-        Click drops the values that are left over after the last whole group and splits file names at colons.
+        Click drops the values that are left over after the last whole group and splits file names at colons; before
+        8.2.2 it takes a flag's variable for true whatever it says.
         """
-        text = self.resolve_envvar_value(ctx)
+        text = click.Parameter.resolve_envvar_value(self, ctx)
         if text is None:
             return None
         if self.is_flag:
