@@ -78,7 +78,7 @@ def test_divergence_against_mpmath(base):
         assert abs(mpf(float(value)) - true) <= mpf("1e-12") * true, order
     if base.pure_epsilon < math.inf:
         assert base.rdp(math.inf) == base.pure_epsilon
-    assert np.all(np.diff(found) >= 0.0)
+    assert np.all(np.diff(found) >= -4e-15 * found[1:])  # the divisions by order - 1 round
 
 
 def test_divergence_of_zcdp_and_slack():

@@ -93,8 +93,11 @@ def test_every_number_is_rounded_to_its_safe_side(path: str, way: str) -> None:
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
+# how long an example takes is the machine's affair
+UNTIMED = settings(deadline=None)
 
 
+@UNTIMED
 @given(finite, st.integers(1, 12))
 def test_rounding_up_never_lies_below_and_rounding_down_never_above(value: float, digits: int) -> None:
     assert significant(value, digits, UP) >= value
@@ -104,6 +107,7 @@ def test_rounding_up_never_lies_below_and_rounding_down_never_above(value: float
         assert len(Decimal(repr(significant(value, digits, UP))).normalize().as_tuple().digits) <= digits
 
 
+@UNTIMED
 @given(finite)
 def test_numbers_for_people_keep_four_decimals_four_digits_and_the_direction(value: float) -> None:
     up, down = fixed(value, UP), fixed(value, DOWN)
@@ -193,7 +197,7 @@ trees = st.recursive(
 documents = st.dictionaries(words.filter(lambda key: key != "cases"), trees, min_size=1, max_size=5)
 
 
-@settings(max_examples=200)
+@settings(UNTIMED, max_examples=200)
 @given(documents, st.sampled_from(["utf-8", "ascii", "cp1252"]))
 def test_yaml_and_json_read_back_identical(document: dict[str, Any], encoding: str) -> None:
     expected = rounded(document)

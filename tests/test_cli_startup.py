@@ -6,6 +6,7 @@ options there are, and a machine format needs no table.
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -46,10 +47,26 @@ def loaded(*args: str) -> set[str]:
     return set(done.stdout.rpartition("loaded:")[2].split())
 
 
+# What older releases of the dependencies load whatever they are asked: Click before 8.5, NumPy before 2.
+UNASKED = {
+    "shutil": "from click.formatting import HelpFormatter; HelpFormatter(width=78)",
+    "numpy.ma": "import numpy",
+}
+
+
+@functools.lru_cache
+def unasked() -> set[str]:
+    def loads(program: str, name: str) -> bool:
+        words = [sys.executable, "-c", f"import sys; {program}; print({name!r} in sys.modules)"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == "True"
+
+    return {name for name, program in UNASKED.items() if loads(program, name)}
+
+
 @pytest.mark.parametrize("line", PATHS)
 def test_modules_that_a_path_must_not_load(line: str) -> None:
     forbidden, reason = PATHS[line]
-    assert not loaded(*line.split()) & set(forbidden), reason
+    assert not loaded(*line.split()) & (set(forbidden) - unasked()), reason
 
 
 def test_completion_loads_no_numbers() -> None:

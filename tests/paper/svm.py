@@ -83,7 +83,9 @@ def fit(x: Array, labels: Array, alpha: float) -> Array:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    machine = LinearSVC(C=alpha, loss="hinge", fit_intercept=False, max_iter=3000, tol=1e-3, random_state=0)
+    # the dual is the one form that the hinge loss has
+    settings = {"loss": "hinge", "dual": True, "fit_intercept": False, "max_iter": 3000, "tol": 1e-3}
+    machine = LinearSVC(C=alpha, random_state=0, **settings)
     with warnings.catch_warnings():
         # At large α the solver stops within a thousandth of the optimum: nothing to this figure.
         warnings.simplefilter("ignore", ConvergenceWarning)
