@@ -36,7 +36,6 @@ from hpcalc.base import Base
 from hpcalc.logmath import (
     Array,
     Indices,
-    Mask,
     Rank,
     log1mexp,
     log_expm1,
@@ -246,62 +245,30 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
 
 
 def concave_hull(log_b: Array, log_a: Array) -> Indices:
-    """Indices of the upper concave hull of points (b, a), b never decreasing, from the first point on.
+    """Indices of the rising part of the upper concave hull of points (b, a), b never decreasing, from the first point.
 
-    Points are given by logarithms: F spans hundreds of decades for some laws.
+    Points are given by logarithms, and slopes compared by theirs: F spans hundreds of decades for some laws.
     """
-    small = min(float(np.min(part[part > -np.inf], initial=0.0)) for part in (log_b, log_a)) < -150.0
-    # as plain numbers, unless products of two differences could underflow
-    xs, ys = (log_b, log_a) if small else (np.exp(log_b), np.exp(log_a))
-    above = _above_by_logs if small else _above
-    keep = np.arange(xs.size)
-    # Whole arrays at a time first: a point on or below the chord of its neighbours goes, unless one of them goes too.
-    for _ in range(_SWEEPS):
-        x, y = xs[keep], ys[keep]
-        low = np.flatnonzero(~above(x[:-2], y[:-2], x[1:-1], y[1:-1], x[2:], y[2:])) + 1
-        odd = low % 2 == 1
-        keep = np.delete(keep, low[odd] if odd.any() else low)
-    # what is left one by one (monotone chain)
-    steeper = _steeper_by_logs if small else _steeper
-    corners: list[tuple[float, float]] = []
-    stack: list[int] = []
-    for i, x2, y2 in zip(keep.tolist(), xs[keep].tolist(), ys[keep].tolist(), strict=True):
-        while len(stack) > 1 and not steeper(*corners[-2], *corners[-1], x2, y2):
-            stack.pop()
+    x, y = log_b.tolist(), log_a.tolist()
+    corners, slopes = [0], [math.nan]  # of the edges that end in the corners; none is steeper than the first point's
+    for i in range(1, len(x)):
+        if y[i] <= y[corners[-1]]:
+            continue
+        slope = _log_slope(x, y, corners[-1], i)
+        while slope >= slopes[-1]:
             corners.pop()
-        stack.append(i)
-        corners.append((x2, y2))
-    return np.array(stack)
+            slopes.pop()
+            slope = _log_slope(x, y, corners[-1], i)
+        corners.append(i)
+        slopes.append(slope)
+    return np.array(corners)
 
 
-_SWEEPS = 4
-
-
-def _above(x0: Array, y0: Array, x1: Array, y1: Array, x2: Array, y2: Array) -> Mask:
-    """Whether point 1 is above the chord from 0 to 2, for many triples."""
-    return np.asarray((y1 - y0) * (x2 - x1) > (y2 - y1) * (x1 - x0))
-
-
-def _above_by_logs(x0: Array, y0: Array, x1: Array, y1: Array, x2: Array, y2: Array) -> Mask:
-    """The same for coordinates given by their logarithms, each axis in units of its last point."""
-    with np.errstate(invalid="ignore"):
-        u0, v0, u1, v1 = np.exp(np.minimum(np.array([x0 - x2, y0 - y2, x1 - x2, y1 - y2]), 700.0))
-        one = np.ones_like(u0)
-        return np.where(np.isneginf(x2) | np.isneginf(y2), y1 > y2, _above(u0, v0, u1, v1, one, one))
-
-
-def _steeper(x0: float, y0: float, x1: float, y1: float, x2: float, y2: float) -> bool:
-    """Whether the slope from point 0 to 1 exceeds the one from 1 to 2."""
-    return (y1 - y0) * (x2 - x1) > (y2 - y1) * (x1 - x0)
-
-
-def _steeper_by_logs(x0: float, y0: float, x1: float, y1: float, x2: float, y2: float) -> bool:
-    """The same for coordinates given by their logarithms, each axis in units of its last point."""
-    if -math.inf in (x2, y2):
-        return y1 > y2
-    u0, u1 = math.exp(x0 - x2), math.exp(x1 - x2)  # x never decreases
-    v0, v1 = math.exp(min(y0 - y2, 700.0)), math.exp(min(y1 - y2, 700.0))
-    return (v1 - v0) * (1.0 - u1) > (1.0 - v1) * (u1 - u0)
+def _log_slope(x: list[float], y: list[float], i: int, j: int) -> float:
+    """Log of the slope from point i up to point j."""
+    if x[i] == x[j]:
+        return math.inf
+    return y[j] - x[j] + math.log(math.expm1(y[i] - y[j]) / math.expm1(x[i] - x[j]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,10 +467,9 @@ class ProfileBound:
             b1, b0 = b[first : b.size - step : 2], b[first + step :: 2]
             rise = np.maximum(a1 - a0, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                shift = np.log(rise) - np.log(np.maximum(b1 - b0, 0.0))
-                shift = np.where(np.isnan(shift), -np.inf, shift)
+                shift = np.nan_to_num(np.log(rise) - np.log(np.maximum(b1 - b0, 0.0)))  # any where nothing rises
                 out = np.log(rise) + scale + self.base.log_profile(epsilon - shift)
-            return np.asarray(np.exp(np.where(np.isnan(out), -np.inf, out)), dtype=float)
+            return np.asarray(np.exp(out), dtype=float)
 
         halves = cost(0, 1) + cost(1, 1)
         return np.maximum(halves - cost(0, 2), 0.0)
@@ -557,7 +523,7 @@ def smallest_epsilon(
             return 0.0
     # Regula falsi with the Illinois weights; every few steps a bisection, so that it always ends. The square root of
     # -log delta is nearly a line for most profiles; aiming a little below log_delta ends on the side that meets it.
-    window = accuracy if accuracy > 1e-9 else 1e-11
+    window = max(accuracy, 1e-11)
 
     def bent(value: float) -> float:
         return math.sqrt(max(window - log_delta, 0.0)) - math.sqrt(max(0.5 * window - log_delta - value, 0.0))
@@ -565,14 +531,12 @@ def smallest_epsilon(
     side = 0
     g_lo, g_hi = bent(f_lo), bent(f_hi)
     for count in range(200):
-        if hi - lo <= accuracy * hi + 1e-300:
+        if hi - lo <= accuracy * hi:
             break
-        if count % 6 == 5 or not (math.isfinite(g_lo) and math.isfinite(g_hi)):
+        if count % 6 == 5 or math.isinf(g_hi):
             mid = 0.5 * (lo + hi)
         else:
             mid = lo - g_lo * (hi - lo) / (g_hi - g_lo)
-            width = hi - lo
-            mid = min(max(mid, lo + 1e-3 * width), hi - 1e-3 * width) if width > 1e-9 * hi else 0.5 * (lo + hi)
         value = excess(mid)
         if value > 0.0:
             lo, g_lo = mid, bent(value)
