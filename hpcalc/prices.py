@@ -194,10 +194,15 @@ class _Queue:
         filled = served - (self.u[end] - self.u[: end + 1])
         s_at = np.exp(np.minimum(np.interp(filled, self.mass, self.log_s) + self.epsilon, 700.0))
         s_at = np.where(filled > 0.0, s_at, 0.0)
-        slope = self.df[:end] - self.dg[:end] * 0.5 * (s_at[1:] + s_at[:-1])
-        phi[:end] = phi[end] - np.cumsum(slope[::-1])[::-1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = self.df[:end] - self.dg[:end] * 0.5 * (s_at[1:] + s_at[:-1])
+            phi[:end] = phi[end] - np.cumsum(slope[::-1])[::-1]
         stop = np.flatnonzero(phi[:end] <= 0.0)
         start = int(stop[-1]) if stop.size else 0
         phi[: start + 1] = phi[-1] = 0.0
         phi = np.maximum(phi, 0.0)
-        return phi if phi.any() else None
+        rise = np.diff(phi)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steep = rise[self.du > 0.0] / self.du[self.du > 0.0]
+        # none for the steepest laws: their prices rise faster than a number can say
+        return phi if rise.any() and np.all(np.isfinite(steep)) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hpcalc import Gaussian, Poisson
+from hpcalc import Gaussian, Poisson, TruncatedNegativeBinomial, bound
 from hpcalc.prices import _best_price, _losses, priced_bound
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import ProfileBound
@@ -28,8 +28,8 @@ class TooLarge(Gaussian):
 
 
 def test_without_a_loss_distribution_there_is_no_price() -> None:
-    bound = ProfileBound(TooLarge(2.0), Fixed(5))
-    assert priced_bound(bound, 3.0, DELTA) == (3.0, bound)
+    unpriced = ProfileBound(TooLarge(2.0), Fixed(5))
+    assert priced_bound(unpriced, 3.0, DELTA) == (3.0, unpriced)
 
 
 def test_a_curve_of_few_nodes_is_given_no_price() -> None:
@@ -51,8 +51,8 @@ def test_a_curve_of_few_nodes_is_given_no_price() -> None:
 
 
 def test_prices_help_a_fixed_number_of_runs_and_not_a_single_one() -> None:
-    bound = ProfileBound(Gaussian(2.0), Fixed(5))
-    plain, fine = bound.solve(DELTA)
+    unpriced = ProfileBound(Gaussian(2.0), Fixed(5))
+    plain, fine = unpriced.solve(DELTA)
     value, priced = priced_bound(fine, plain, DELTA)
     assert value < 0.99 * plain
     assert priced.price is not None
@@ -76,6 +76,13 @@ def test_the_losses_are_the_gaussians() -> None:
 
 
 def test_poisson_runs_need_no_price() -> None:
-    bound = ProfileBound(Gaussian(2.0), Poisson(10.0))
-    plain, fine = bound.solve(DELTA)
+    unpriced = ProfileBound(Gaussian(2.0), Poisson(10.0))
+    plain, fine = unpriced.solve(DELTA)
     assert priced_bound(fine, plain, DELTA)[0] == pytest.approx(plain, rel=2e-3)
+
+
+def test_the_steepest_laws_go_without_a_price() -> None:
+    # F falls from 5e149 within a rank of 1e-300: a price that fast is no number
+    answer = bound(Gaussian(10.0), TruncatedNegativeBinomial(-0.5, math.log(1e-300)))
+    assert answer.lower is not None
+    assert answer.lower.epsilon < answer.epsilon < 5.0

@@ -17,7 +17,7 @@ from hpcalc.runs import Law
 __all__ = ["priced"]
 
 # The best price depends on epsilon and takes a search, so it comes after the plain bound and only where it can matter.
-_WIDE_GAP = 1.02
+WIDE_GAP = 1.02
 
 
 def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> list[Evaluated]:
@@ -37,17 +37,42 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
     """
     best = min((bound.epsilon for bound in found), default=math.inf)
     plain = next((bound for bound in found if bound.method == "refined-profile"), None)
+    if plain is None or not question.base.exact_profile or not math.isfinite(question.log_delta):
+        return found
+    if not best > floor.epsilon * WIDE_GAP:
+        return found
+    return improved(question, found)
+
+
+def improved(question: Question, found: list[Evaluated]) -> list[Evaluated]:
+    """The bounds found, a profile bound among them, with that one improved by a price if it can be."""
+    plain = next(bound for bound in found if bound.method == "refined-profile")
+    others = min((bound.epsilon for bound in found if bound is not plain), default=math.inf)
+    better = with_price(question, plain, plain.epsilon < others * (1.0 - 1e-3))
+    return [better if bound is plain else bound for bound in found]
+
+
+def with_price(question: Question, plain: Evaluated, complete: bool) -> Evaluated:
+    """The profile bound with the price that suits the question, if that makes it smaller.
+
+    Parameters
+    ----------
+    question : Question
+    plain : Evaluated
+        The bound without a price.
+    complete : bool
+        Whether its curve was refined to the end: it is not where another bound made that pointless.
+    """
     base, law, log_delta = question.base, question.law, question.log_delta
-    if plain is None or not base.exact_profile or not math.isfinite(log_delta):
-        return found
-    if not best > floor.epsilon * _WIDE_GAP:
-        return found
-    near = _priced(_round_base(base), _round_law(law), log_delta)
+    near = price_near(question)
     if near is None or near.price is None:
-        return found
-    epsilon, bound = ProfileBound(base, law, question.curve).solve(log_delta)
+        return plain
+    if complete and plain.source is not None:
+        epsilon, bound = plain.epsilon, plain.source
+    else:
+        epsilon, bound = ProfileBound(base, law, question.curve).solve(log_delta)
     if not math.isfinite(epsilon):
-        return found
+        return plain
     curve = bound.rank_curve
     value, better = epsilon, bound
     for price in (near.price.on(curve), near.price.moved(near.rank_curve, curve)):
@@ -56,8 +81,8 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
         if reached < value:
             value, better = reached, trial
     if not value < plain.epsilon:
-        return found
-    improved = Evaluated(
+        return plain
+    return Evaluated(
         "refined-profile",
         value,
         plain.citation + ", with prices of ranks",
@@ -65,7 +90,11 @@ def priced(question: Question, found: list[Evaluated], floor: LowerBound) -> lis
         nodes=curve.x.size,
         source=better,
     )
-    return [improved if bound_ is plain else bound_ for bound_ in found]
+
+
+def price_near(question: Question) -> ProfileBound | None:
+    """The bound with the best price found for the question with its scales rounded to two digits."""
+    return _priced(_round_base(question.base), _round_law(question.law), question.log_delta)
 
 
 @lru_cache(maxsize=64)

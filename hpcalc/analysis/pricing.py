@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hpcalc.analysis.methods import Question, evaluate, wanted
+from hpcalc.analysis.prices import WIDE_GAP, improved, with_price
 from hpcalc.analysis.search_cost import BoundResult, bound
 from hpcalc.base import Base
 from hpcalc.convert import log_of_delta
 from hpcalc.logmath import Array
-from hpcalc.runs import RunCount
+from hpcalc.ranks import rank_curve
+from hpcalc.refined import ProfileBound, smallest_epsilon
+from hpcalc.runs import Law, RunCount
 from hpcalc.solve import Crossing, Grid, last_passing
 
 __all__ = ["Pricer", "Ticker"]
+
+Inputs = Callable[[float], tuple[Base, RunCount]]
+_Guesses = dict[str, dict[float, float]]
+_SAMPLES = 512
+_ROUGH = 2e-3  # guesses nearer to each other than this do not tell which bound is smaller
 
 # Where one of these gave the smallest bound, it alone is asked while a search closes in; each costs a fraction of all.
 _CHEAPER = ("refined-pure", "refined-rdp", "refined-profile")
@@ -56,31 +65,34 @@ class Pricer:
     orders: Any = None
     tick: Ticker = field(default_factory=lambda: Ticker(None, 0))
 
-    def full(self, base: Base, runs: RunCount, *, lower: bool = False, prices: bool = True) -> BoundResult:
+    def full(self, base: Base, runs: RunCount, *, lower: bool = False, prices: bool | None = None) -> BoundResult:
         """What the public function says.
 
-        Prices (see ``hpcalc.prices``) are tried where a lower bound leaves a gap, so a base they apply to needs it.
-        Without them the answer is valid, if larger than need be.
+        Prices (see ``hpcalc.prices``) are tried where a lower bound leaves a gap, so a base they apply to needs it,
+        unless ``prices`` says whether they are tried. Without them the answer is valid, if larger than need be.
         """
         self.tick()
-        return bound(
+        apply = wanted(self.method)("refined-profile") and base.exact_profile
+        answer = bound(
             base,
             runs,
             delta=self.delta,
             method=self.method,
             conversion=self.conversion,
             orders=self.orders,
-            lower=lower or (prices and wanted(self.method)("refined-profile") and base.exact_profile),
+            lower=lower or (prices is None and apply),
         )
+        if not (prices and apply):
+            return answer
+        return replace(answer, bounds=tuple(improved(answer.question, list(answer.bounds))))
 
     def quick(self, base: Base, runs: RunCount, method: str) -> float:
         """ε by some of the methods only: never below what :meth:`full` says, inf where they do not apply."""
-        question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
         include = wanted(method)
         free = self.method == "best"  # the exact bound for a pure base costs nothing
         if not base.finite:
             return math.inf
-        found = evaluate(question, lambda name: include(name) or (free and name == "refined-pure"))
+        found = evaluate(self._question(base, runs), lambda name: include(name) or (free and name == "refined-pure"))
         return min((item.epsilon for item in found), default=math.inf)
 
     def solve(
@@ -114,50 +126,53 @@ class Pricer:
             ``beyond`` is None.
         """
         answers: dict[float, BoundResult] = {}
-        trail: dict[float, float] = {}
+
+        settled: list[tuple[float, bool | None]] = []  # where it is known whether prices apply
 
         def full(x: float) -> tuple[float, None]:
             if x not in answers:
-                answers[x] = self.full(*inputs(x))
+                prices = next((prices for place, prices in settled if abs(math.log(x / place)) < 0.05), None)
+                answers[x] = self.full(*inputs(x), prices=prices)
+                if prices is None:
+                    settled.append((x, _prices_nearby(answers[x])))
             return answers[x].epsilon, None
 
+        def last() -> Crossing[BoundResult]:
+            """Of a law that is out of reach in practice anyway no sharper look is taken."""
+            return Crossing(bold, self.full(*inputs(bold), prices=False if far(bold) else None), None, None)
+
+        bold = grid.value(grid.last)
+        if wanted(self.method)("refined-pure") and self.quick(*inputs(bold), "refined-pure") <= target:
+            return last()
+        guesses: _Guesses = {"refined-rdp": {}, "refined-profile": {}}
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
+        here, slope = self._locate(inputs, target, grid, here, guesses)
+        if here == bold and guesses["refined-rdp"].get(bold, math.inf) <= target:
+            return last()
         full(here)
-        winner = answers[here].best
-        if self.method == "best" and winner is not None and winner.method in _CHEAPER:
-            name = winner.method
-
-            def cheap(x: float) -> tuple[float, None]:
-                if x not in trail:
-                    self.tick()
-                    trail[x] = answers[x].epsilon if x in answers else self.quick(*inputs(x), name)
-                return trail[x], None
-
-            # three digits first: whether the winner at the start still wins near the answer is seen there
-            coarse = Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
-            found = last_passing(cheap, target, coarse, here)
-            if found.beyond is not None and full(found.beyond)[0] < trail[found.beyond] * (1.0 - 1e-9):
-                if far(found.beyond) and full(found.beyond)[0] <= target:
-                    return Crossing(found.beyond, answers[found.beyond], None, None)
-                found = last_passing(full, target, grid, found.beyond, _slope(trail, found.beyond))
-            else:
-                if found.beyond is None or not far(found.beyond):
-                    near = found.beyond or found.value or here
-                    found = last_passing(cheap, target, grid, near, _slope(trail, near))
-                else:
-                    grid = coarse
-                if found.value is not None and found.beyond is None:
-                    # everything passes, as far as values go: nothing is to be gained by a sharper look
-                    return Crossing(found.value, self.full(*inputs(found.value), prices=False), None, None)
-                # every method has its say at the two neighbours: what one alone refused, another may let pass
-                if found.value is not None and not full(found.value)[0] <= target:
-                    found = last_passing(full, target, grid, found.value, _slope(trail, found.value))
-                elif found.beyond is not None and full(found.beyond)[0] <= target:
-                    if far(found.beyond):
-                        return Crossing(found.beyond, answers[found.beyond], None, None)
-                    found = last_passing(full, target, grid, found.beyond, _slope(trail, found.beyond))
+        if _is_priced(answers[here]):
+            if far(here) and answers[here].epsilon <= target:
+                return Crossing(here, answers[here], None, None)
+            # prices take nearly the same share off everywhere near
+            share = answers[here].epsilon / self._guess(*inputs(here), "refined-profile")
+            here, slope = _roughly(lambda x: share * self._guess(*inputs(x), "refined-profile"), target, grid, here)
+            full(here)
+        cheap = self._cheaper(inputs, here, answers[here], guesses["refined-rdp"])
+        if cheap is None:
+            found = last_passing(full, target, grid, here, slope)
         else:
-            found = last_passing(full, target, grid, here)
+            found = last_passing(cheap, target, _coarse(grid) if far(here) else grid, here, slope)
+            if far(here) and found.beyond is not None and not far(found.beyond):
+                found = last_passing(cheap, target, grid, found.beyond, slope)
+            if found.value == bold and found.beyond is None:
+                return last()
+            # every method has its say at the two neighbours: what one alone refused, another may let pass
+            if found.value is not None and not full(found.value)[0] <= target:
+                found = last_passing(full, target, grid, found.value, slope)
+            elif found.beyond is not None and full(found.beyond)[0] <= target:
+                if far(found.beyond):
+                    return Crossing(found.beyond, answers[found.beyond], None, None)
+                found = last_passing(full, target, grid, found.beyond, slope)
         for x in (found.value, found.beyond):
             if x is not None:
                 full(x)
@@ -167,6 +182,68 @@ class Pricer:
             found.beyond,
             None if found.beyond is None else answers[found.beyond],
         )
+
+    def _locate(
+        self, inputs: Inputs, target: float, grid: Grid, start: float, guesses: _Guesses
+    ) -> tuple[float, float | None]:
+        """Where the target is met, to three digits and unconfirmed, and the slope there.
+
+        By the bound that is smaller at the start, and again by the other one if that is smaller where this one leads.
+        """
+        here, slope = start, None
+        left = list(guesses) if self.method == "best" else []
+
+        def guess(name: str, x: float) -> float:
+            if x not in guesses[name]:
+                guesses[name][x] = self._guess(*inputs(x), name)
+            return guesses[name][x]
+
+        while left:
+            name = min(left, key=lambda name: guess(name, here))
+            if guess(name, here) == math.inf or any(
+                guess(name, here) > guess(other, here) * (1.0 - _ROUGH) for other in guesses if other not in left
+            ):
+                break
+            left.remove(name)
+            here, slope = _roughly(partial(guess, name), target, grid, here)
+        return here, slope
+
+    def _guess(self, base: Base, runs: RunCount, name: str) -> float:
+        """ε by R1, or of R2's samples: no bound, but within 0.1 % of it at a tenth of its cost."""
+        if not (base.finite and isinstance(runs, Law)):
+            return math.inf
+        if name == "refined-profile":
+            return _of_samples(ProfileBound(base, runs, rank_curve(base, runs, _SAMPLES)), log_of_delta(self.delta))
+        return self.quick(base, runs, name)
+
+    def _cheaper(
+        self, inputs: Inputs, here: float, answer: BoundResult, by_renyi: dict[float, float]
+    ) -> Callable[[float], tuple[float, None]] | None:
+        """What gave an answer, alone; None if that is not to be had for less."""
+        best = answer.best
+        if self.method != "best" or best is None or best.method not in _CHEAPER:
+            return None
+        name, priced = best.method, _is_priced(answer)
+        known = {here: answer.epsilon}
+        if name == "refined-rdp":
+            known = by_renyi
+            if here not in known:
+                known[here] = self.quick(*inputs(here), name)
+            if known[here] > answer.epsilon * (1.0 + 1e-9):
+                return None  # counting events made it smaller
+
+        def cheap(x: float) -> tuple[float, None]:
+            if x not in known:
+                self.tick()
+                if priced:
+                    question = self._question(*inputs(x))
+                    plain = evaluate(question, lambda method: method == name)[0]
+                    known[x] = with_price(question, plain, complete=True).epsilon
+                else:
+                    known[x] = self.quick(*inputs(x), name)
+            return known[x], None
+
+        return cheap
 
     def rough(
         self,
@@ -181,8 +258,7 @@ class Pricer:
         if method == "best":
             base, runs = inputs(here)
             self.tick()
-            question = Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
-            found = evaluate(question, wanted(method)) if base.finite else []
+            found = evaluate(self._question(base, runs), wanted(method)) if base.finite else []
             winner = min(found, key=lambda item: item.epsilon, default=None)
             if winner is not None and winner.method in _CHEAPER:
                 method = winner.method
@@ -193,9 +269,50 @@ class Pricer:
 
         return last_passing(cheap, target, grid, here).value
 
+    def _question(self, base: Base, runs: RunCount) -> Question:
+        return Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
+
     @property
     def _orders(self) -> Array | None:
         return None if self.orders is None else np.array(sorted({float(order) for order in self.orders}))
+
+
+def _is_priced(answer: BoundResult) -> bool:
+    best = answer.best
+    return best is not None and best.source is not None and best.source.price is not None
+
+
+def _prices_nearby(answer: BoundResult) -> bool | None:
+    """Whether prices are tried for questions next to an answer's; None where that is not certain."""
+    if answer.lower is None or answer.best is None or not answer.lower.epsilon > 0.0:
+        return None
+    gap = answer.epsilon / answer.lower.epsilon
+    sure = abs(gap / WIDE_GAP - 1.0) > 0.01
+    return _is_priced(answer) or None if gap > WIDE_GAP and sure else False if sure else None
+
+
+def _coarse(grid: Grid) -> Grid:
+    return Grid(grid.safest, grid.boldest, 3) if grid.digits else grid
+
+
+def _roughly(guess: Callable[[float], float], target: float, grid: Grid, start: float) -> tuple[float, float | None]:
+    """Where a guess meets the target, to three digits, and its slope there."""
+    trail: dict[float, float] = {}
+
+    def function(x: float) -> tuple[float, None]:
+        if x not in trail:
+            trail[x] = guess(x)
+        return trail[x], None
+
+    found = last_passing(function, target, _coarse(grid), start)
+    here = found.value or found.beyond or start
+    return here, _slope(trail, here)
+
+
+def _of_samples(bound: ProfileBound, log_delta: float) -> float:
+    if not math.isfinite(log_delta):
+        return math.inf
+    return smallest_epsilon(lambda epsilon: bound.nodes.log_delta(bound.base, epsilon), log_delta, accuracy=1e-4)
 
 
 def _slope(trail: dict[float, float], here: float) -> float | None:
