@@ -441,6 +441,7 @@ class LossTable:
     def log_profile(self, t: Array) -> Array:
         """Log profile for ``t >= 0``; beyond the end the last value."""
         last = self.log_delta.size - 1
+        t = np.minimum(t, (last + 1.0) * self.step)
         place = np.minimum(t / self.step, float(last))
         left = np.minimum(np.floor(place), max(last - 1, 0)).astype(int)
         right = np.minimum(left + 1, last)
