@@ -26,29 +26,13 @@ __all__ = [
     "log_integral",
     "log_mean_exp",
     "log_poisson_pmf",
-    "log_sinhc_gap",
+    "log_ratio_of_means",
     "stirling_correction",
 ]
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 # 1/12, -1/360, 1/1260, ...: Bernoulli numbers B_2j / (2j (2j-1)), enough for an ulp from x = 10 on.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-
-
-def log_sinhc_gap(x: float, h: float) -> float:
-    """``S(x) - S((1-h) x)`` for ``S(x) = log(sinh(x/2) / (x/2))``, ``|x|, |(1-h) x| <= 1``.
-
-    Relatively accurate as x or h goes to 0.
-    """
-    y = 0.25 * x * x
-    term, gap, base = 1.0, 0.0, 0.0
-    ratio = 1.0 - h
-    for j in range(1, 9):
-        term *= y / ((2 * j) * (2 * j + 1))
-        power = ratio ** (2 * j)
-        gap += term * (-math.expm1(2 * j * math.log1p(-h)) if abs(h) < 0.5 else 1.0 - power)
-        base += term * power
-    return math.log1p(gap / (1.0 + base))
 
 
 def log_mean_exp(x: Array | float) -> Array:
@@ -64,6 +48,42 @@ def log_mean_exp(x: Array | float) -> Array:
     return np.asarray(
         np.where(x <= 1.0, np.log1p(total) - 0.5 * small, np.log1p(-np.exp(-large)) - np.log(large)), dtype=float
     )
+
+
+def _log_mean_exp(x: float) -> float:
+    """:func:`log_mean_exp` of one number: solving for a mean asks for a hundred."""
+    return float(log_mean_exp(x)) if x <= 1.0 else math.log1p(-math.exp(-x)) - math.log(x)
+
+
+def log_ratio_of_means(x: float, h: float) -> float:
+    """``h x + m(x) - m((1-h) x)`` with ``m(y) = log((1 - exp(-y)) / y)``, for ``x >= 0`` and any h.
+
+    It has the sign of h. Relatively accurate as x or h goes to 0.
+    """
+    other = abs(1.0 - h) * x
+    if abs(h) >= 0.5:
+        return min(h, 1.0) * x + _log_mean_exp(x) - _log_mean_exp(other)
+    if max(x, other) <= 1.0:
+        return 0.5 * h * x + _log_sinhc_gap(x, h)
+    # m(x) - m((1-h) x) = log((1 - e^-x) / (1 - e^-(1-h)x)) + log(1-h)
+    step = math.copysign(math.expm1(-abs(h) * x) / math.expm1(-other), h) * math.exp(-min(x, other))
+    return h * x + math.log1p(step) + math.log1p(-h)
+
+
+def _log_sinhc_gap(x: float, h: float) -> float:
+    """``S(x) - S((1-h) x)`` for ``S(x) = log(sinh(x/2) / (x/2))``, ``|x|, |(1-h) x| <= 1``.
+
+    Relatively accurate as x or h goes to 0.
+    """
+    y = 0.25 * x * x
+    term, gap, base = 1.0, 0.0, 0.0
+    ratio = 1.0 - h
+    for j in range(1, 9):
+        term *= y / ((2 * j) * (2 * j + 1))
+        power = ratio ** (2 * j)
+        gap += term * (-math.expm1(2 * j * math.log1p(-h)) if abs(h) < 0.5 else 1.0 - power)
+        base += term * power
+    return math.log1p(gap / (1.0 + base))
 
 
 def stirling_correction(x: Array | float) -> Array:

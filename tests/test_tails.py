@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.tails import log_binomial_pmf, log_integral, stirling_correction
+from hpcalc.tails import log_binomial_pmf, log_integral, log_ratio_of_means, stirling_correction
 
 
 def test_no_trials_give_no_successes() -> None:
@@ -43,3 +43,16 @@ def test_an_integral_below_the_doubles() -> None:
     # exp(-5000 - x) over [0, 2]
     got = log_integral(lambda x: -5000.0 - x, 0.0, 2.0, 0.0)
     assert got == pytest.approx(-5000.0 + math.log(-math.expm1(-2.0)), rel=1e-15)
+
+
+@pytest.mark.parametrize("x", [1e-290, 1e-9, 0.3, 0.7, 1.0, 1.5, 40.0, 1e3])
+def test_ratio_of_means(x: float) -> None:
+    sizes = (1e-30, 1e-9, 0.1, 0.49, 0.5, 0.51, 0.999999, 1.0, 1.000001, 2.5, 1e6)
+    with mp.workdps(700):
+        for h in (*sizes, *(-size for size in sizes if size < 1e3)):
+            other = (1 - mp.mpf(h)) * x
+            # m(-y) = y + m(y)
+            size = abs(other)
+            m = (mp.log((1 - mp.exp(-size)) / size) if size else mp.mpf(0)) + (size - other) / 2
+            want = mp.mpf(h) * x + mp.log((1 - mp.exp(-mp.mpf(x))) / x) - m
+            assert log_ratio_of_means(x, h) == pytest.approx(float(want), rel=2e-15), (x, h)

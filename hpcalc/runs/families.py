@@ -64,7 +64,10 @@ class Poisson(Law):
         return -self.mu
 
     def cumulant(self, s: float) -> float:
-        return self.mu * math.expm1(s) if s < 700.0 else math.inf
+        try:
+            return self.mu * math.expm1(s)
+        except OverflowError:
+            return math.inf
 
     def log_pmf(self, k: Array) -> Array:
         return log_poisson_pmf(k, self.mu)

@@ -68,15 +68,15 @@ def checked_keep(log_keep: float) -> float:
 
 def log_minus(log_u: Array, log_q: Array) -> Array:
     """``log(-log q)`` for ``q = 1 - u``, for u below the smallest double too."""
-    with np.errstate(divide="ignore"):
-        return np.where(np.asarray(log_u) < -36.0, log_u, np.log(-np.asarray(log_q)))
+    # -log q is u itself from e^-40 down
+    near = np.log(np.maximum(-np.asarray(log_q), math.exp(-40.0)))
+    return np.asarray(near + np.minimum(np.asarray(log_u) + 40.0, 0.0), dtype=float)
 
 
 def log_softplus(z: Array | float) -> Array:
     """``log log(1 + e^z)``, for ``e^z`` below the smallest double too."""
     z = np.asarray(z, dtype=float)
-    with np.errstate(divide="ignore"):
-        return np.where(z < -40.0, z, np.log(softplus(z)))
+    return np.asarray(np.log(softplus(np.maximum(z, -40.0))) + np.minimum(z + 40.0, 0.0), dtype=float)
 
 
 def log_hazard(log_x: Array | float) -> Array:
@@ -87,7 +87,7 @@ def log_hazard(log_x: Array | float) -> Array:
 
 def sharper(log_x: Array, log_rest: Array) -> Array:
     """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
-    return np.asarray(np.where(log_rest < -0.7, log1mexp(log_rest), log_x), dtype=float)
+    return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
 
 
 def times(count: float, log_x: Array | float) -> Array:
@@ -98,4 +98,7 @@ def times(count: float, log_x: Array | float) -> Array:
 
 def safe_exp(x: float) -> float:
     """``exp(x)``, inf where it exceeds the largest double."""
-    return math.exp(x) if x < 709.78 else math.inf
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf

@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, logsumexp
-from hpcalc.runs.helpers import ONE, finite_number
+from hpcalc.runs.helpers import ONE, finite_number, safe_exp
 
 if TYPE_CHECKING:
     import random
@@ -45,7 +45,7 @@ class RunCount(ABC):
     @property
     def mean(self) -> float:
         """``E[K]`` (inf where it exceeds the largest double)."""
-        return math.exp(self.log_mean) if self.log_mean < 709.78 else math.inf
+        return safe_exp(self.log_mean)
 
     @property
     @abstractmethod
@@ -81,7 +81,7 @@ class RunCount(ABC):
 
     def log_cdf(self, k: int) -> float:
         """``log P[K <= k]`` for ``k >= 0``."""
-        if k < 4096:
+        if k < _HEAD:
             return min(float(logsumexp(self.log_pmf(np.arange(k + 1.0)))), 0.0)
         return float(log1mexp(self.log_sf(k)))
 
@@ -107,9 +107,8 @@ class RunCount(ABC):
         number = finite_number("p", p, "give a probability between 0 and 1")
         if not 0.0 < number < 1.0:
             raise InvalidInput("p", p, "give a probability between 0 and 1")
-        if number <= 0.5:
-            return self._invert(math.log(number), upper=False)
-        return self._invert(math.log(1.0 - number), upper=True)
+        upper = number > 0.5
+        return self._invert(math.log(1.0 - number if upper else number), upper=upper)
 
     def sample(self, rng: random.Random) -> int:
         """One draw of K by inversion of its distribution function.
@@ -134,29 +133,22 @@ class RunCount(ABC):
 
     def _invert(self, log_tail: float, *, upper: bool) -> int:
         """Smallest k with ``P[K > k] <= tail`` (upper) or ``P[K <= k] >= tail``."""
+        limit = log_tail + (_TIE if upper else -_TIE)
         below, above = self._head
-        if upper:
-            tail = math.exp(log_tail + _TIE)
-            if above[-1] <= tail:
-                return int(np.searchsorted(-above, -tail))
-        else:
-            tail = math.exp(log_tail - _TIE)
-            if below[-1] >= tail:
-                return int(np.searchsorted(below, tail))
+        hi = int(np.searchsorted(-above, -math.exp(limit)) if upper else np.searchsorted(below, math.exp(limit)))
+        if hi < _HEAD:
+            return hi
 
         def reached(k: int) -> bool:
-            if upper:
-                return self.log_sf(k) <= log_tail + _TIE
-            return self.log_cdf(k) >= log_tail - _TIE
+            return self.log_sf(k) <= limit if upper else self.log_cdf(k) >= limit
 
-        lo, hi, bits = _HEAD - 1, 2 * _HEAD, 1
-        while not reached(hi):  # lo never reaches
-            if hi >= _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
-            lo, hi, bits = hi, min(hi << bits, _LARGEST_RUNS), 2 * bits
-        # magnitudes first; beyond 2^60 no unit is told from the next, the tails being functions of a double
-        while hi - lo > max(1, lo >> 60):
-            mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
+        lo = hi
+        while not reached(hi):
+            lo, hi = hi, 2 * hi
+            if hi > _LARGEST_RUNS:
+                raise InvalidInput("quantile", f"above {float(lo):g}", "K is that large here; give a larger gamma")
+        while hi - lo > 1:
+            mid = (lo + hi) // 2
             lo, hi = (lo, mid) if reached(mid) else (mid, hi)
         return hi
 

@@ -7,6 +7,8 @@ through eta = 0 and gamma = 1.
 from __future__ import annotations
 
 import math
+import struct
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +18,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
 from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_softplus, safe_exp, sharper
 from hpcalc.runs.law import Echo, Law
-from hpcalc.tails import log_beta, log_integral, log_mean_exp, log_sinhc_gap
+from hpcalc.tails import log_beta, log_integral, log_mean_exp, log_ratio_of_means
 
 __all__ = ["TruncatedNegativeBinomial"]
 
@@ -84,22 +86,11 @@ class TruncatedNegativeBinomial(Law):
         if number < 1.0:
             raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
         shape = cls(eta, 0.0, label).eta
-        if number == 1.0:
-            return cls(shape, 0.0, label)
         target = math.log1p(number - 1.0)
-        # log E[K] increases with L = -log gamma: bracket by doubling, halve (ratio, then distance) to the last bit
-        lo = hi = 1.0
-        while _log_mean(shape, hi) < target:
-            lo, hi = hi, 2.0 * hi
-        while _log_mean(shape, lo) >= target:
-            lo *= 0.5 if lo > 0.125 else lo
-        while True:
-            mid = math.sqrt(lo) * math.sqrt(hi) if hi > 2.0 * lo else 0.5 * (lo + hi)
-            if not lo < mid < hi:
-                break
-            lo, hi = (mid, hi) if _log_mean(shape, mid) < target else (lo, mid)
-        best = min((lo, hi), key=lambda x: abs(_log_mean(shape, x) - target))
-        return cls(shape, -best, label)
+        # The least double L = -log gamma, by its bits, for which log E[K] is not below: it increases with L. Even at
+        # eta = -1 + 2^-53 the largest mean has L < 2^64.
+        bits = bisect_left(range(1087 << 52), target, key=lambda bits: _log_mean(shape, _double(bits)))
+        return cls(shape, -_double(bits), label)
 
     @property
     def gamma(self) -> float:
@@ -131,19 +122,13 @@ class TruncatedNegativeBinomial(Law):
 
     @cached_property
     def sd(self) -> float:
-        # Var = E[K] (E[K(K-1)]/E[K] + 1 - E[K]), E[K(K-1)]/E[K] = (1+eta) X with X = (1-gamma)/gamma
-        size, eta = self._length, self.eta
+        # Var / E[K] = E[K(K-1)]/E[K] + 1 - E[K] = 1/gamma - eta X / (gamma^-eta - 1) with X = (1-gamma)/gamma, whose
+        # last term is gamma^eta E[K]
+        size = self._length
         if size == 0.0:
             return 0.0
-        if size * max(abs(eta), 1.0) <= 1.0 or eta < -0.5:
-            log_x = self._log_odds + math.log1p(eta)
-            if log_x > 600.0:
-                return safe_exp(0.5 * (self.log_mean + log_x))
-            return math.sqrt(self.mean * (math.exp(log_x) - math.expm1(self.log_mean)))
-        # the same with E[K] = eta X / (1 - gamma^eta) inserted: 1 + X - eta X / (gamma^-eta - 1)
-        part = math.exp(-math.log(size) - self._log_growth(size))  # eta / (gamma^-eta - 1)
-        log_ratio = size + math.log1p(-part * float(np.exp(self._log_not_gamma)))
-        return safe_exp(0.5 * (self.log_mean + log_ratio))
+        log_share = float(log1mexp(self.log_mean - (1.0 + self.eta) * size))
+        return safe_exp(0.5 * (self.log_mean + size + log_share))
 
     def _log_growth(self, x: float) -> float:
         """``log((exp(eta x) - 1) / (eta x))``."""
@@ -190,8 +175,7 @@ class TruncatedNegativeBinomial(Law):
         if end == size:
             return body
         rest = size - end
-        start = end if power >= 0.0 else size
-        far = math.log(rest) - power * start + float(log_mean_exp(abs(power) * rest))
+        far = math.log(rest) - power * end + max(-power * rest, 0.0) + float(log_mean_exp(abs(power) * rest))
         return float(logaddexp(body, far))
 
     def log_sf(self, k: int) -> float:
@@ -221,9 +205,10 @@ class TruncatedNegativeBinomial(Law):
     def _depth(self, rank: Rank) -> tuple[Array, Array]:
         """Logarithms of ``w = -log(gamma + (1-gamma) u)`` and of ``d = L - w``, each without cancellation."""
         log_x = self._log_not_gamma + np.asarray(rank.log_q, dtype=float)
+        log_rest = np.minimum(logaddexp(self.log_gamma, self._log_not_gamma + rank.log_u), 0.0)
         with np.errstate(divide="ignore"):
-            far = np.log(np.maximum(-logaddexp(self.log_gamma, self._log_not_gamma + rank.log_u), 0.0))
-        return np.where(log_x < -0.5, log_hazard(log_x), far), log_softplus(rank.log_u + self._log_odds)
+            log_w = np.where(log_x < log_rest, log_hazard(log_x), np.log(-log_rest))
+        return log_w, log_softplus(rank.log_u + self._log_odds)
 
     def _raw(self, rank: Rank) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
@@ -258,25 +243,16 @@ class TruncatedNegativeBinomial(Law):
 
     @cached_property
     def expected_quantile(self) -> float:
-        size, eta = self._length, self.eta
+        # (1 - G((1-eta)L)/G(L)) / (1 - e^(-eta L)) with G(x) = (e^x - 1)/x
+        size = self._length
         if size == 0.0:
             return 0.5
-        if eta >= 0.25:
-            # (1 - G((1-eta)L)/G(L)) / (1 - e^(-eta L)) with G(x) = (e^x - 1)/x
-            x = (1.0 - eta) * size
-            if max(abs(x), size) <= 1.0:
-                gap = -0.5 * eta * size - log_sinhc_gap(size, eta)
-            else:
-                gap = float(log_mean_exp(abs(x))) - float(log_mean_exp(size)) + (-eta * size if x >= 0.0 else -size)
-            return math.expm1(gap) / math.expm1(-eta * size)
-        # Near eta = 0 that is 0/0: integrate 1 - f over the rank, in d = log(1 + X u), du = e^d / (e^L - 1) dd
-
-        def integrand(d: Array) -> Array:
-            h = abs(eta)
-            log_s = np.log(d / size) + log_mean_exp(h * d) - float(log_mean_exp(h * size))
-            return np.asarray(log_s + min(eta, 0.0) * (size - d) + d - size, dtype=float)
-
-        return math.exp(log_integral(integrand, 0.0, size, size) - float(log1mexp(-size)))
+        eta = math.copysign(max(abs(self.eta), 1e-30 / size), self.eta)  # nearer to 0 it is the limit
+        gap = log_ratio_of_means(size, eta)
+        if eta < 0.0:  # the same over e^(-eta L), which may be beyond a double
+            scale = log_mean_exp(size - eta * size) - log_mean_exp(size)
+            return math.exp(float(scale)) * math.expm1(gap) / math.expm1(eta * size)
+        return math.expm1(-gap) / math.expm1(-eta * size)
 
     def gain_at_edge(self, epsilon: float) -> float:
         # (e^ε + γ)/(1 + γ e^ε) = 1 + (1-γ)(1 - e^-ε)/(e^-ε + γ)
@@ -299,19 +275,9 @@ class TruncatedNegativeBinomial(Law):
 
 def _log_mean(eta: float, size: float) -> float:
     """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))`` at ``gamma = exp(-size)``; relatively accurate near 0 too."""
-    h = 1.0 + eta
-    if size * max(abs(eta), 1.0) <= 1.0:
-        return 0.5 * h * size + log_sinhc_gap(size, h)
-    if eta <= -0.5:
-        # log of (e^L - 1)/(e^(-eta L) - 1) times -eta, around L (1 + eta)
-        return h * size + math.log1p(-math.expm1(-h * size) / -math.expm1(eta * size) * math.exp(eta * size)) \
-            + math.log1p(-h)  # fmt: skip
-    low = min(eta, 0.0)
-    return (1.0 + low) * size + _log_mean_exp(size) - _log_mean_exp(abs(eta) * size)
+    return log_ratio_of_means(size, 1.0 + eta)
 
 
-def _log_mean_exp(x: float) -> float:
-    """:func:`log_mean_exp` of one number: solving for a mean asks for a hundred."""
-    if x == 0.0:
-        return 0.0
-    return math.log1p(-math.exp(-x)) - math.log(x) if x > 1.0 else float(log_mean_exp(x))
+def _double(bits: int) -> float:
+    """The double >= 0 with these bits."""
+    return float(struct.unpack("d", struct.pack("q", bits))[0])
