@@ -252,22 +252,20 @@ class Pricer:
         grid: Grid,
         start: float,
     ) -> float | None:
-        """As :meth:`solve`, the number alone, by the method that wins at the start; not confirmed by the others."""
+        """As :meth:`solve`, the number alone, by the cheaper methods that win near it; not confirmed by the others."""
+        guesses: _Guesses = {"refined-rdp": {}, "refined-profile": {}}
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
-        method = self.method
-        if method == "best":
-            base, runs = inputs(here)
-            self.tick()
-            found = evaluate(self._question(base, runs), wanted(method)) if base.finite else []
-            winner = min(found, key=lambda item: item.epsilon, default=None)
-            if winner is not None and winner.method in _CHEAPER:
-                method = winner.method
+        here, slope = self._locate(inputs, target, grid, here, guesses)
+        least = min(known.get(here, math.inf) for known in guesses.values())
+        names = [name for name, known in guesses.items() if known.get(here, math.inf) <= least * (1.0 + _ROUGH)]
+        if self.method != "best" or least == math.inf:
+            names = [self.method]
 
         def cheap(x: float) -> tuple[float, None]:
             self.tick()
-            return self.quick(*inputs(x), method), None
+            return min(self.quick(*inputs(x), name) for name in names), None
 
-        return last_passing(cheap, target, grid, here).value
+        return last_passing(cheap, target, grid, here, slope).value
 
     def _question(self, base: Base, runs: RunCount) -> Question:
         return Question(base, runs, log_of_delta(self.delta), self.conversion, self._orders, thorough=False)
