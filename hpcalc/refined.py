@@ -167,14 +167,17 @@ class RefinedRDP:
         finite = np.isfinite(flat)
         out = np.full(flat.shape, np.inf)
         if finite.any():
-            out[finite] = self._rdp(flat[finite])
+            out[finite] = self._from_log_m(flat[finite], self.log_m(flat[finite]))
         if not finite.all():
             out = np.minimum(out, refined_pure(self.base.pure_epsilon, self.law))
         return out.reshape(order.shape)
 
-    def _rdp(self, order: Array) -> Array:
+    def estimate(self, orders: Array) -> Array:
+        """The same on the samples alone: no bound, but close to the value that :meth:`sharpen` at an order leads to."""
+        return self._from_log_m(orders, np.max(_corners(self._curve, orders)[:, 0::2], axis=1))
+
+    def _from_log_m(self, order: Array, log_m: Array) -> Array:
         h = order - 1.0
-        log_m = self.log_m(order)
         with np.errstate(invalid="ignore", over="ignore"):
             moment = h * self.base.rdp(order)
             if self.law.affine_power:

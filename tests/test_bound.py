@@ -452,3 +452,13 @@ def test_prices_narrow_what_plain_bounds_leave_open():
     assert 2.07 <= answer.lower.epsilon <= answer.epsilon
     assert "prices" in answer.best.citation
     assert any("tighter analysis" in line for line in answer.warnings)
+
+
+@pytest.mark.parametrize("law", [Poisson(10.0), TruncatedNegativeBinomial.from_gamma(0.0, 0.01)], ids=str)
+@pytest.mark.parametrize("rho", [1e-9, 1e-7, 1e-5, 1e4, 1e7], ids=str)
+def test_the_order_is_found_where_samples_are_far_apart_or_it_is_next_to_1(rho, law):
+    """R1 alone stays below the paper's theorem where the best order is in the ten thousands, or 1 + 1e-5."""
+    answer = bound(ZCDP(rho), law, delta=1e-6, lower=False)
+    paper = min(item.epsilon for item in answer.bounds if not item.method.startswith("refined"))
+    (refined,) = (item.epsilon for item in answer.bounds if item.method == "refined-rdp")
+    assert refined <= paper * (1.0 + 1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -222,32 +222,42 @@ def _refined_epsilon(
     if rule in ("exact", "mironov") or (rule == "best" and log_delta > math.log(1e-3)):
         curve = Curve(bound.rdp, "refined-rdp", _R1, given)
         return epsilon_from_rdp(curve, log_delta, rule), bound
+    # Between samples far apart the bound may be loose enough to lead the search astray; the samples themselves lead
+    # it right, unless the supremum is infinite beside the last of them.
+    for rdp in (bound.estimate, bound.rdp):
+        order = _best_order(partial(_converted, rdp, log_delta), given)
+        if order is not None:
+            sharper = bound.sharpen(order)
+            value = float(_converted(sharper.rdp, log_delta, np.array([order]))[0])
+            if value < math.inf:
+                return Conversion(max(value, 0.0), CKS, order), sharper
+    return Conversion(math.inf, CKS), bound
 
-    def values(order: Array) -> Array:
-        out = cks_epsilon(order, bound.rdp(order), log_delta)
-        return np.where(np.isnan(out), np.inf, out)
 
+def _converted(rdp: Callable[[Array], Array], log_delta: float, orders: Array) -> Array:
+    out = cks_epsilon(orders, rdp(orders), log_delta)
+    return np.where(np.isnan(out), np.inf, out)
+
+
+def _best_order(values: Callable[[Array], Array], given: Array | None) -> float | None:
+    """The order of the least value: of those given, or of all between 1 + e^-29 and 1 + e^620."""
     if given is not None:
         grid = given[np.isfinite(given)]
-        if grid.size == 0:
-            return Conversion(math.inf, CKS), bound
-        order = float(grid[int(np.argmin(values(grid)))])
-    else:
-        x, step = np.arange(-9.0, 21.0, 1.0), 1.0
-        while True:
-            scores = values(1.0 + np.exp(x))
-            top = int(np.argmin(scores))
-            if top == x.size - 1 and x[-1] < 600.0 and scores[top] < math.inf and step == 1.0:
-                x = x + 20.0
-                continue
-            if step < 2e-3:
-                break
+        return float(grid[int(np.argmin(values(grid)))]) if grid.size else None
+    x, step = np.arange(-9.0, 21.0, 1.0), 1.0
+    while True:
+        scores = values(1.0 + np.exp(x))
+        top = int(np.argmin(scores))
+        if scores[top] == math.inf:
+            return None
+        if step == 1.0 and top == 0 and x[0] == -9.0:
+            x = x - 20.0
+        elif step == 1.0 and top == x.size - 1 and x[-1] < 600.0:
+            x = x + 20.0
+        elif step < 2e-3:
+            return 1.0 + math.exp(x[top])
+        else:
             step, x = step / 4.0, x[top] + np.arange(-4.0, 5.0) * (step / 4.0)
-        order = 1.0 + math.exp(x[top])
-    if not math.isfinite(float(values(np.array([order]))[0])):
-        return Conversion(math.inf, CKS), bound
-    bound = bound.sharpen(order)
-    return Conversion(max(float(values(np.array([order]))[0]), 0.0), CKS, order), bound
 
 
 def _pure(question: Question) -> Evaluated | None:
