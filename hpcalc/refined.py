@@ -184,8 +184,7 @@ class RefinedRDP:
                 value = softplus(log_m + log_expm1(moment)) / h
             else:
                 # the logarithm is close to 0 next to order 1: its rounding, divided by h, must err upwards
-                rounding = 1e-15 * (2.0 + np.abs(log_m) + np.abs(moment))
-                value = (logaddexp(self.law.log_prob_zero, log_m + moment) + rounding) / h
+                value = (logaddexp(self.law.log_prob_zero, log_m + moment) + 4e-15) / h
         # 1e-12 covers the rounding of the logarithms above; the divergence itself is never negative
         value = np.where(np.isnan(value), np.inf, value)
         return np.asarray(np.maximum(value, 0.0) * (1.0 + 1e-12), dtype=float)
@@ -243,8 +242,7 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
     keep = concave_hull(log_b, log_a)
     log_a, log_b = log_a[keep], log_b[keep]
     rise_a, rise_b = logsubexp(log_a[1:], log_a[:-1]), logsubexp(log_b[1:], log_b[:-1])
-    used = rise_a > -np.inf
-    return Envelope(rise_a[used] + log_mean, rise_a[used] - rise_b[used])
+    return Envelope(rise_a + log_mean, rise_a - rise_b)
 
 
 def concave_hull(log_b: Array, log_a: Array) -> Indices:
@@ -321,11 +319,9 @@ class Price:
             Its nodes become the knots.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            share = self.at_nodes(before) * np.exp(-before.log_f)
-            share = np.where(np.isfinite(share), share, 0.0)
+            share = np.nan_to_num(self.at_nodes(before) * np.exp(-before.log_f))
             fallen, known = (part.law.log_mean - part.log_f for part in (curve, before))
-            value = np.interp(fallen, known, share) * np.exp(curve.log_f)
-        value = np.where(np.isfinite(value), value, 0.0)
+            value = np.nan_to_num(np.interp(fallen, known, share) * np.exp(curve.log_f))
         value[0] = value[-1] = 0.0
         return Price(curve.rank.log_u, value)
 
@@ -444,11 +440,8 @@ class ProfileBound:
             floor = enough * (1.0 - tolerance)
             if floor < value and float(bound.nodes.log_delta(self.base, floor)) > log_delta:
                 break  # no refinement can bring this bound more than the tolerance below the other one
-            step = 1e-3 * value
-            here, before = bound.nodes.log_delta(self.base, np.array([value, value - step]))
-            certified = float(bound.log_delta(np.asarray(value)))
-            per_step = float(before) - float(here) if math.isfinite(float(here)) else 0.0
-            if certified - float(here) <= tolerance * 1e3 * per_step:
+            here, before = bound.nodes.log_delta(self.base, value * np.array([1.0, 1.0 - 10.0 * tolerance]))
+            if float(bound.log_delta(value)) < float(0.9 * here + 0.1 * before):
                 break  # what the certification adds to delta moves epsilon by less than the tolerance
             cost = bound._cell_costs(value)
             finer = curve.refine(cost > np.sum(cost) / (8.0 * cost.size), 3)

@@ -402,6 +402,39 @@ def test_pure_search_among_thousands_of_runs():
             assert true * (1.0 - 1e-15) <= refined_pure(epsilon, law) <= true * (1.0 + 1.1e-5)
 
 
+class Asked:
+    """A law, and how many ranks it was asked for."""
+
+    supremum_at_edge = False
+
+    def __init__(self, law: Law) -> None:
+        self.law, self.ranks = law, 0
+
+    def log_density(self, rank: Rank) -> np.ndarray:
+        self.ranks += rank.log_u.size
+        return self.law.log_density(rank)
+
+    def log_mean_excess(self, rank: Rank) -> np.ndarray:
+        return self.law.log_mean_excess(rank)
+
+
+def test_pure_search_asks_little():
+    """It walks a grid of 256 cells, and cuts what may hold the supremum into eighths."""
+    cases: list[tuple[tuple[tuple[int, float], ...], float, int]] = [  # the last: how many cells it cuts, at most
+        (((1, 1.0),), 1.0, 0),
+        (((7, 1.0),), 1.0, 0),
+        (((1, 0.5), (1000, 0.5)), 1.0, 6),
+        (((2, 0.5), (60, 0.5)), 0.3, 8),
+        (((1, 0.4), (30, 0.4), (900, 0.2)), 4.0, 6),
+        (((2, 0.3127), (26, 0.4613), (1706, 0.1826), (8978, 0.0434)), 0.0033, 78),
+        (((3, 0.5), (40, 0.5)), 1e-9, 1),
+    ]
+    for pmf, epsilon, most in cases:
+        law = Asked(FinitePmf(pmf))
+        refined_pure(epsilon, law)
+        assert law.ranks <= 2 * (258 + 9 * most), (pmf, law.ranks)
+
+
 @pytest.mark.parametrize("k", [1000, 2_230_744, 10**9])
 def test_pure_search_of_one_number_of_runs_rounds_upwards(k):
     for epsilon in (1e-9, 1.0665180572311555e-08, 0.001, 1.0, 300.0):
@@ -557,6 +590,16 @@ def test_renyi_formula_is_rounded_up():
                     assert value <= want * (1 + mp.mpf("1e-11")) + mp.mpf("1e-14") / h
 
 
+def test_one_run_costs_what_it_costs():
+    """K = 1 has F = 1, so R1 is the base's own curve but for an allowance for rounding, upwards."""
+    for base in (ZCDP(0.1), Gaussian(0.7), PureDP(1.0)):
+        for law in (from_gamma(0.5, 1.0), FinitePmf(((1, 1.0),))):
+            orders = np.array([1.0 + 1e-9, 1.1, 2.0, 30.0, 1e4])
+            found, true = RefinedRDP(base, law).rdp(orders), base.rdp(orders)
+            assert np.all(found >= true)
+            assert np.all(found <= true * (1.0 + 3e-12) + 5e-15 / (orders - 1.0))
+
+
 def test_sharpening_closes_the_gap():
     for base, law in ((ZCDP(0.1), tnb(40.0, eta=0.0)), (Gaussian(0.7), Poisson(10.0)), (Laplace(1.0), MIXED)):
         for target in (1e-6, 1e-3):
@@ -569,6 +612,23 @@ def test_sharpening_closes_the_gap():
         coarse = rank_curve(base, law)
         rough = RefinedRDP(base, law, coarse).sharpen(orders, 1e3)
         assert rough._curve is coarse
+
+
+def test_sharpening_goes_no_further_than_asked():
+    """The target is relative to log M where that is above 1, absolute below."""
+    orders = np.array([6.0])
+    for base, law in ((ZCDP(0.1), tnb(1e6, eta=0.0)), (ZCDP(1e-3), tnb(1.5, eta=0.0))):
+        coarse = rank_curve(base, law, 40)
+        corners = _corners(coarse, orders)[0]
+        known = float(corners[0::2].max())
+        gap, size = float(corners.max()) - known, max(1.0, abs(known))
+        assert gap > 0.0
+        assert not 0.45 < known < 5.0
+        assert RefinedRDP(base, law, coarse).sharpen(orders, 1.01 * gap / size)._curve is coarse
+        assert RefinedRDP(base, law, coarse).sharpen(orders, 0.9 * gap / size)._curve is not coarse
+    # a curve of thousands of nodes stays as it is
+    fine = rank_curve(ZCDP(0.1), tnb(40.0, eta=0.0), 5000)
+    assert RefinedRDP(ZCDP(0.1), fine.law, fine).sharpen(orders, 0.0)._curve is fine
 
 
 def hull_by_definition(b: list[Any], a: list[Any]) -> list[int]:
@@ -619,10 +679,17 @@ def test_hull_by_definition():
             found = [rows[i] for i in kept]
             assert [c for c in want if c not in found] == [], (rows, found)
             assert len(set(found)) == len(found)
+
+
+def test_hull_of_a_line_and_of_steps():
     # on one line only the ends stay
     line = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
     assert concave_hull(line, line).tolist() == [0, 4]
     assert concave_hull(line[:1], line[:1]).tolist() == [0]
+    # of points above each other the highest; no point that rises no more
+    b = np.array([-math.inf, -math.inf, -math.inf, -2.0, -1.0, -1.0, 0.0])
+    a = np.array([-math.inf, -5.0, -4.0, -4.0, -3.0, -1.0, -1.0])
+    assert concave_hull(b, a).tolist() == [0, 2, 5]
 
 
 def test_envelope_of_lines_far_below_the_doubles():
@@ -797,6 +864,9 @@ def test_solver_at_its_ends():
     # the largest answer, and a little more
     assert smallest_epsilon(lambda e: np.asarray(-e), -0.4e9) == pytest.approx(0.4e9, rel=1e-9)
     assert smallest_epsilon(lambda e: np.asarray(-e), -2.1e9) == math.inf
+    # a profile that drops to nearly nothing at once: only halving finds the place
+    steep = smallest_epsilon(lambda e: np.asarray(-1e12 if e >= 0.3 else -1.0), -13.8)
+    assert 0.3 <= steep <= 0.3 * (1.0 + 1e-11)
     # a profile that drops to nothing at once
     cliff = smallest_epsilon(lambda e: np.asarray(-math.inf if e >= 0.3 else -1.0), -20.0)
     assert 0.3 <= cliff <= 0.3 * (1.0 + 1e-11)
@@ -1015,6 +1085,20 @@ def test_extreme_laws_stay_finite():
                 value = method(base, law, log_delta)
                 assert value >= 0.0
                 assert math.isfinite(value), (law, base)
+
+
+def test_a_bound_is_left_once_its_samples_alone_lose():
+    base, law, log_delta = Gaussian(1.0), Poisson(10.0), math.log(1e-6)
+    coarse = rank_curve(base, law, 24)
+    inner = ProfileBound(base, law, coarse).samples_epsilon(log_delta)
+    for share, left in ((1.005, True), (1.02, False)):
+        value, bound_ = ProfileBound(base, law, coarse).solve(log_delta, 0.01, enough=share * inner)
+        assert value >= inner
+        assert (bound_.rank_curve is coarse) == left
+
+
+def test_a_bound_is_no_probability_above_one():
+    assert ProfileBound(PureDP(5.0), Fixed(1000)).log_delta(0.0) == 0.0
 
 
 def test_envelopes_bracket_and_agree():
