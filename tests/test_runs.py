@@ -443,6 +443,25 @@ def test_draws_follow_the_law(law):
     assert chi <= freedom + 5 * math.sqrt(2 * freedom) + 5
 
 
+class Bits(random.Random):
+    """A source whose bits are all alike, but for the first one asked for alone."""
+
+    def __init__(self, first: int, bit: int) -> None:
+        self.first, self.bit = first, bit
+
+    def getrandbits(self, k: int) -> int:
+        return self.first if k == 1 else self.bit * ((1 << k) - 1)
+
+
+def test_the_rarest_draws():
+    """The uniform number has 256 bits: half of the draws count from each end, from 2^-258 to just below 1/2."""
+    half = TNB.from_gamma(1.0, 0.5)
+    assert [half.sample(Bits(first, bit)) for first in (0, 1) for bit in (0, 1)] == [1, 1, 258, 1]
+    tenth = TNB.from_gamma(1.0, 0.1)
+    rarest = math.ceil(258 * math.log(2.0) / -math.log(0.9))
+    assert [tenth.sample(Bits(first, bit)) for first in (0, 1) for bit in (0, 1)] == [1, 7, rarest, 7]
+
+
 def test_draws_of_large_laws():
     system = random.SystemRandom()
     for law in LARGE:
@@ -901,6 +920,7 @@ def test_ties_beyond_the_table_are_reached():
 NEARLY_SURE = [Poisson(m) for m in (40.0, 200.0, 700.0, 3e3)] + [Binomial(n, 0.4) for n in (60, 300, 5000)]
 NEARLY_SURE += [FinitePmf(dict.fromkeys(range(1, n), 1 / (n - 1))) for n in (7, 11, 24, 50)]
 NEARLY_SURE += [AtLeastOne(TNB(eta, -9.0)) for eta in (5.0, 7.5, 11.0)]
+NEARLY_SURE += [TNB(2.0, -100.0), TNB(5.0, -30.0), TNB(-0.1, -100.0), TNB(0.3, -30.0), AtLeastOne(Poisson(45.0))]
 
 
 @pytest.mark.parametrize("law", [*LAWS, Threshold(0.3), *NEARLY_SURE], ids=repr)
@@ -909,6 +929,7 @@ def test_probabilities_never_exceed_one(law):
         for value in (law.log_cdf(k), law.log_sf(k)):
             assert value <= 0.0
         assert math.exp(law.log_cdf(k)) + math.exp(law.log_sf(k)) == pytest.approx(1.0, abs=1e-12)
+        assert not isinstance(law, TNB) or law.log_tail_mean(k) <= law.log_mean
 
 
 def test_quantile_wants_a_probability():
