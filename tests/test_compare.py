@@ -56,7 +56,7 @@ def test_at_one_epsilon() -> None:
     for row in answer.rows:
         assert row["epsilon"] <= 4.0
         assert row["epsilon"] > 3.9999 or row["dist"] == "fixed"
-    with pytest.raises(TargetOutOfReach, match="no law can cost"):
+    with pytest.raises(TargetOutOfReach, match="give --at-epsilon 2.142 or more"):
         compare(ZCDP(0.1), at_epsilon=1.0)
     # a base at which only some laws reach the target
     mixed = compare(PureDP(0.3), ["poisson", "tnb:eta=0"], at_epsilon=0.32)
@@ -119,7 +119,6 @@ def test_laws_that_take_no_mean_stand_beside_those_that_do() -> None:
     assert rows[0]["reason"] == "pmf has no parameter to solve for"
     low = compare(ZCDP(0.1), ["tnb:eta=0", "poisson"], mean=0.5)
     assert "at least once" in low.rows[0]["reason"]
-    assert any("tnb:eta=0" in warning for warning in low.warnings)
 
 
 def test_no_finite_bound_is_told() -> None:

@@ -231,6 +231,26 @@ def test_an_unreachable_target_names_one_that_works() -> None:
     assert plan(ZCDP(0.1), target_epsilon=offered).best.value is not None
 
 
+def test_a_success_out_of_reach_names_what_it_would_cost() -> None:
+    with pytest.raises(TargetOutOfReach, match="give --target-epsilon") as caught:
+        plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, target_epsilon=1.0)
+    offered = float(str(caught.value).split("--target-epsilon ")[1].split()[0])
+    assert plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, target_epsilon=offered).best.runs is not None
+    with pytest.raises(TargetOutOfReach, match="smaller --target-success"):
+        plan(ZCDP(0.01), "tnb:eta=-0.5", target_success=0.9, success_rate=0.01)
+
+
+def test_the_end_of_delta_is_the_reason_a_search_ends() -> None:
+    row = plan(ApproxDP(0.5, 1e-8), "tnb:eta=1", target_epsilon=3.0).rows[0]
+    assert row["epsilon"] < 2.0
+    assert row["reason"] == "one step further there is no finite ε at δ = 1e-06"
+
+
+def test_what_a_noise_was_solved_beside_is_echoed() -> None:
+    document = plan(ZCDP(0.001), Poisson(5.0), solve_for="gaussian", target_epsilon=1.0, compositions=4).document()
+    assert document["compositions"] == 4
+
+
 def test_laws_without_a_parameter_are_priced_as_they_are() -> None:
     answer = plan(ZCDP(0.1), "pmf:1=0.5,10=0.5", target_epsilon=4.0)
     assert answer.best.value is None
@@ -316,9 +336,11 @@ def test_noise_beside_what_else_one_run_does() -> None:
 def test_noise_of_sampled_training() -> None:
     dpsgd = pytest.importorskip("hpcalc.dpsgd")
     runs = Poisson(5.0)
-    best = plan(None, runs, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=(0.01, 20), method="theorem-6").best
+    answer = plan(None, runs, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=(0.01, 20), method="theorem-6")
+    best = answer.best
     assert best.value is not None
     assert best.beyond is not None
+    assert (answer.document()["sampling_rate"], answer.document()["steps"]) == (0.01, 20)
     assert bound(dpsgd.DPSGD(0.01, best.value, 20), runs, method="theorem-6").epsilon <= 2.0
     assert bound(dpsgd.DPSGD(0.01, best.beyond, 20), runs, method="theorem-6").epsilon > 2.0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcalc import __version__
-from hpcalc.analysis.planning import law_at_epsilon, law_at_success
+from hpcalc.analysis.planning import Solution, law_at_epsilon, law_at_success, unreachable
 from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, law_fields, quantile_or_none
 from hpcalc.analysis.search_cost import BoundResult, finite
@@ -83,7 +83,6 @@ class CompareResult:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know."""
         out = [*self.base.warnings, *self.aims.warnings]
-        out += [f"{entry.shape.label}: {entry.reason}" for entry in self.entries if entry.runs is None]
         return tuple(dict.fromkeys(out))
 
     @property
@@ -223,6 +222,7 @@ def compare(
         asked = {"mean": _DEFAULT_MEAN}
     pricer = Pricer(delta, method, conversion, orders, Ticker(progress, len(shapes)))
     entries: list[Entry] = []
+    solved: list[Solution] = []
     if sweep is not None:
         means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
         pricer.tick.expected = len(means) * len(shapes)
@@ -238,7 +238,8 @@ def compare(
     else:
         for shape in shapes:
             if at_epsilon is not None:
-                entries.append(_found(shape, law_at_epsilon(base, shape, at_epsilon, pricer), base, pricer, lower))
+                solved.append(law_at_epsilon(base, shape, at_epsilon, pricer))
+                entries.append(_found(shape, (solved[-1].runs, solved[-1].reason), base, pricer, lower))
             elif at_success is not None:
                 entries.append(_found(shape, law_at_success(base, shape, at_success, aims), base, pricer, lower))
             elif shape.given is not None:
@@ -246,8 +247,7 @@ def compare(
             else:
                 entries.append(_at_mean(base, shape, asked.get("mean", _DEFAULT_MEAN), pricer, lower=lower))
     if at_epsilon is not None and not any(entry.runs is not None for entry in entries):
-        reasons = "; ".join(f"{entry.shape.label}: {entry.reason}" for entry in entries)
-        raise TargetOutOfReach(f"no law can cost ε = {at_epsilon:g} at δ = {delta:g}: {reasons}")
+        raise TargetOutOfReach(unreachable(solved, at_epsilon, None, delta, "--at-epsilon"))
     return CompareResult(base, float(delta), tuple(entries), asked, aims)
 
 

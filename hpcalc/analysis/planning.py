@@ -221,6 +221,8 @@ class _Planner:
             return Solution(shape, shape.scale, None, None, found.refused, reason=why)
         value, cost = found.value, found.answer
         reason: str | None = None
+        if found.refused is not None and found.refused.epsilon == math.inf:
+            reason = f"one step further there is no finite ε at δ = {self.pricer.delta:g}"
         if found.beyond is None:
             reason = limited
             if limited is None:
@@ -277,7 +279,8 @@ class _Planner:
                 return f"its 95 % quantile of runs exceeds {limit} even at a mean of one run"
             if not short(last):
                 last = _first_true(lambda index: not short(index), first, last) - 1
-                limited = f"one step further, over 5 % of searches run more than {limit} times"
+                often = "once" if limit == 1 else f"{limit} times"
+                limited = f"one step further, over 5 % of searches run more than {often}"
         return Grid(grid.value(first), grid.value(last), grid.digits), limited
 
     def reach(self, shape: Shape) -> tuple[RunCount | None, str | None]:
@@ -570,9 +573,12 @@ def plan(
 
         found.sort(key=order)
     if not found[0].feasible:
-        raise TargetOutOfReach(_unreachable(found, target_epsilon, target_success, delta))
+        raise TargetOutOfReach(unreachable(found, target_epsilon, target_success, delta))
     constraints: dict[str, float] = {}
-    asked = {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
+    asked: dict[str, float | None] = {"compositions": compositions if kind != "runs" else None}
+    if kind == "dpsgd-noise" and sampling is not None:
+        asked.update(sampling_rate=sampling[0], steps=sampling[1])
+    asked.update(target_success=target_success, max_runs_p95=max_runs_p95, success_rate=success_rate)
     constraints.update({key: value for key, value in asked.items() if value is not None})
     reason = _reason(found, goal, aims, planner, kind)
     shown = goal if kind == "runs" and target_success is None else None
@@ -601,26 +607,33 @@ def _reason(found: list[Solution], goal: str, aims: Aims, planner: _Planner, kin
     return f"{words} {others}" if len(fit) > 1 else f"{others}; {words.rstrip(',')}"
 
 
-def _unreachable(found: list[Solution], target: float | None, success: float | None, delta: float) -> str:
-    if target is not None and success is None:
-        costs = [(item.cost.epsilon, item) for item in found if item.cost is not None and item.cost.epsilon < math.inf]
-        if costs:
-            least, item = min(costs, key=lambda pair: pair[0])
-            return (
-                f"target ε = {target:g} at δ = {delta:g} is out of reach: the least the search can cost is "
-                f"{round_up(least, 5):g} ({item.shape.label});\n"
-                f"give --target-epsilon {round_up(least, 5):g} or more, or a run that loses less"
-            )
+def unreachable(
+    found: list[Solution],
+    target: float | None,
+    success: float | None,
+    delta: float,
+    option: str = "--target-epsilon",
+) -> str:
+    """What can be said where no law meets a target: the nearest that one does."""
+    costs = [(item.cost.epsilon, item) for item in found if item.cost is not None and item.cost.epsilon < math.inf]
+    if target is not None and costs:
+        least, item = min(costs, key=lambda pair: pair[0])
+        aim = "the search" if success is None else f"a success probability of {success:g}"
+        return (
+            f"target ε = {target:g} at δ = {delta:g} is out of reach: the least {aim} can cost is "
+            f"{round_up(least, 5):g} ({item.shape.label});\n"
+            f"give {option} {round_up(least, 5):g} or more, or a run that loses less"
+        )
     reasons = "; ".join(f"{item.shape.label}: {item.reason}" for item in found)
-    return f"no law meets the target: {reasons}"
+    hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
+    return f"no law meets the target: {reasons}{hint}"
 
 
-def law_at_epsilon(base: Base, shape: Shape, epsilon: float, pricer: Pricer) -> tuple[RunCount | None, str | None]:
-    """The boldest law of a shape within ε, and why there is none or no bolder one."""
+def law_at_epsilon(base: Base, shape: Shape, epsilon: float, pricer: Pricer) -> Solution:
+    """The boldest law of a shape within ε."""
     if not (epsilon > 0.0 and math.isfinite(epsilon)):
         raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
-    found = _Planner(base, Aims(), pricer, epsilon, None, None).solve_law(shape)
-    return found.runs, found.reason
+    return _Planner(base, Aims(), pricer, epsilon, None, None).solve_law(shape)
 
 
 def law_at_success(base: Base | None, shape: Shape, success: float, aims: Aims) -> tuple[RunCount | None, str | None]:

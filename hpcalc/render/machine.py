@@ -136,7 +136,10 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     records: list[dict[str, Any]] = []
     for case in document.get("cases", [document]):
         records.extend(_records(case))
-    header = list(dict.fromkeys(key for record in records for key in record))
+    named = list(dict.fromkeys(key for record in records for key in record))
+    # what only some rows have stands beside what the others have in its place
+    groups = list(dict.fromkeys(key.partition(".")[0] for key in named))
+    header = sorted(named, key=lambda key: groups.index(key.partition(".")[0]))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

@@ -152,7 +152,7 @@ class _Writer:
             # of one run "rdp" names points that were given; of a whole search, a curve
             names = {"rdp": "Rényi points"} if path in (("base",), ("from",)) else {}
             return ", ".join(
-                f"{names.get(str(key), label(str(key)))} {self.text(item, (*path, str(key)))}"
+                f"{names.get(str(key), label(str(key)))} {self.text(item, (*path, str(key)))}".removesuffix(" yes")
                 for key, item in value.items()
             )
         if isinstance(value, (list, tuple)):
@@ -277,6 +277,8 @@ class _Writer:
 
     def _compare(self, rest: dict[str, Any]) -> list[Block]:
         """What the laws have in common, then the laws."""
+        if not rest.get("rows") and "reason" in rest:
+            return []
         shared = [key for key in ("mean", "at_epsilon", "at_success", "sweep") if rest.get(key) is not None]
         footing = "".join(f" at {label(key)} {self.text(rest.pop(key), (key,))}" for key in shared)
         at = f" at δ = {self.text(rest.pop('delta'), ('delta',))}" if "delta" in rest else ""
@@ -306,7 +308,7 @@ class _Writer:
             law = str(row.get("dist", ""))
             parameters = row.get("parameters") or {}
             if parameters:
-                law += f" {self.text(parameters, ('parameters',))}"
+                law += f" {self.text(parameters, ('parameters',)).removeprefix(f'{law} ')}"
             if row.get("reason"):
                 remarks.append(f"{law or row.get('mechanism', '')}: {row['reason']}")
             hidden = ("dist", "parameters", "reason", *(("solved_for", "value") if shown else ()))
