@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,16 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.logmath import Array, Rank, log1mexp, log_expm1, logaddexp, softplus
 from hpcalc.powersums import log1mexp_minus
-from hpcalc.runs.helpers import checked_keep, finite_number, log_hazard, log_minus, positive, times, whole_number
+from hpcalc.runs.helpers import (
+    checked_keep,
+    finite_number,
+    log_hazard,
+    log_minus,
+    positive,
+    sharper,
+    times,
+    whole_number,
+)
 from hpcalc.runs.law import Echo, Law, RunCount
 from hpcalc.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
 
@@ -77,9 +87,8 @@ class Poisson(Law):
         return min(log_integral(lambda t: log_poisson_pmf(float(k), t), 0.0, self.mu, float(k)), 0.0)
 
     def log_cdf(self, k: int) -> float:
-        top = max(self.mu, float(k))
-        far = top + 12.0 * math.sqrt(top) + 150.0
-        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), self.mu, far, float(k)), 0.0)
+        end = sys.float_info.max
+        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), self.mu, end, float(k)), 0.0)
 
     def log_density(self, rank: Rank) -> Array:
         return np.asarray(self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
@@ -207,7 +216,7 @@ class Binomial(Law):
         """``log(1 - p u)``: a run is not made, or stays below rank u."""
         log_pu = math.log(self.p) + rank.log_u
         far = logaddexp(self._log_miss, math.log(self.p) + rank.log_q)
-        return np.asarray(np.where(log_pu < -0.6, log1mexp(log_pu), far), dtype=float)
+        return sharper(far, log_pu)
 
     def log_density(self, rank: Rank) -> Array:
         return np.asarray(self.log_mean + times(self.n - 1, self._log_fail(rank)), dtype=float)

@@ -94,7 +94,7 @@ def make_law(dist: str, **params: object) -> RunCount:
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib  # a slip of the pen alone needs it
 
-    near = difflib.get_close_matches(word, list(known), 1)
+    near = difflib.get_close_matches(word, list(known))
     return f"did you mean {near[0]}? " if near else ""
 
 
