@@ -139,7 +139,7 @@ class RankCurve:
 
 def _sample(base: Base, law: RunLaw, x: Array) -> RankCurve:
     rank, image = _region_at(base, x)
-    log_g = law.log_density(image)
+    log_g = _falling(law.log_density(image))
     slack = np.zeros_like(log_g)
     if base.region_tolerance > 1e-12:
         tight_v = image.log_u - base.region_tolerance
@@ -184,6 +184,11 @@ def _region_at(base: Base, x: Array) -> tuple[Rank, Rank]:
     return Rank(table[0], table[1]), Rank(table[2], table[3])
 
 
+def _falling(log_g: Array) -> Array:
+    """F(V) never rises with u: where a region is found less well than at a later rank, the later value holds too."""
+    return np.asarray(np.maximum.accumulate(log_g[::-1])[::-1], dtype=float)
+
+
 def _merge(a: RankCurve, b: RankCurve) -> RankCurve:
     order = np.argsort(np.concatenate([a.x, b.x]), kind="stable")
 
@@ -197,7 +202,7 @@ def _merge(a: RankCurve, b: RankCurve) -> RankCurve:
         Rank(join(a.rank.log_u, b.rank.log_u), join(a.rank.log_q, b.rank.log_q)),
         Rank(join(a.image.log_u, b.image.log_u), join(a.image.log_q, b.image.log_q)),
         join(a.log_f, b.log_f),
-        join(a.log_g, b.log_g),
+        _falling(join(a.log_g, b.log_g)),
         join(a.slack_g, b.slack_g),
     )
 
