@@ -530,7 +530,7 @@ def _supremum(
     z = distinct(np.concatenate([np.linspace(min(start, -1.0), 0.0, 129), np.linspace(0.0, 40.0, 33)]))
     rank = Rank.from_logit(z)
     log_u, log_v = rank.log_u, region(rank).log_u
-    for _ in range(40):
+    while True:
         noise = tolerance * np.abs(log_v) + 1e-14
         bound = _cell_bounds(log_u, log_v, noise, score)
         reached = float(np.max(score(log_u, log_v)))
@@ -539,14 +539,13 @@ def _supremum(
         narrow = z[open_cells + 1] - z[open_cells] < 1e-5
         open_cells = open_cells[~narrow]
         if not open_cells.size or z.size > 20000:
-            break
+            return max(top, reached)
         parts = np.arange(1, 6) / 6.0
         inner = (z[open_cells, None] + parts * (z[open_cells + 1] - z[open_cells])[:, None]).ravel()
         added = Rank.from_logit(inner)
         z, unique = np.unique(np.concatenate([z, inner]), return_index=True)
         log_u = np.concatenate([log_u, added.log_u])[unique]
         log_v = np.concatenate([log_v, region(added).log_u])[unique]
-    return max(top, reached)
 
 
 def _cell_bounds(log_u: Array, log_v: Array, noise: Array, score: Callable[[Array, Array], Array]) -> Array:

@@ -64,9 +64,7 @@ def _resolved(*ranks: Rank) -> Indices:
     keep = [0]
     for i in every[1:].tolist():
         if from_last[i - 1] if keep[-1] == i - 1 else apart(np.array(keep[-1]), np.array(i)):
-            keep.append(i)
-    if keep[-1] != every[-1]:  # the last node stays, at the cost of the one before it
-        keep[-1:] = [int(every[-1])] if len(keep) > 1 else [0, int(every[-1])]
+            keep.append(i)  # the last node always: u = 1 is far from any other
     return np.array(keep)
 
 
