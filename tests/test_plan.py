@@ -140,6 +140,22 @@ def test_a_saturated_law_says_so() -> None:
     assert 0.9e6 < answer.best.runs.mean <= 1e6  # type: ignore[union-attr]
 
 
+def test_quantiles_of_huge_numbers_of_runs_take_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def counted(self: TruncatedNegativeBinomial, k: int, look: object = TruncatedNegativeBinomial.log_sf) -> float:
+        nonlocal asked
+        asked += 1
+        return look(self, k)  # type: ignore[operator, no-any-return]
+
+    monkeypatch.setattr(TruncatedNegativeBinomial, "log_sf", counted)
+    law = TruncatedNegativeBinomial(0.0, math.log(1.53e-176))
+    k = law.quantile(0.95)
+    assert math.exp(law.log_cdf(k)) == pytest.approx(0.95, rel=1e-12)
+    assert k > 1e165
+    assert asked < 100
+
+
 def test_rows_have_the_published_keys_in_order() -> None:
     document = plan(ZCDP(0.1), target_epsilon=3.0, success_rate=0.01).document()
     assert list(document)[2:] == [

@@ -142,13 +142,15 @@ class RunCount(ABC):
         def reached(k: int) -> bool:
             return self.log_sf(k) <= limit if upper else self.log_cdf(k) >= limit
 
-        lo = hi
+        lo, bits = hi, 1
         while not reached(hi):
-            lo, hi = hi, 2 * hi
-            if hi > _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(lo):g}", "K is that large here; give a larger gamma")
-        while hi - lo > 1:
-            mid = (lo + hi) // 2
+            if hi == _LARGEST_RUNS:
+                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
+            lo, hi, bits = hi, min(hi << bits, _LARGEST_RUNS), 2 * bits
+        # magnitudes first, for a plan asks for quantiles of 1e170 runs; beyond 2^60 the tails, functions of a double,
+        # do not tell one number from the next
+        while hi - lo > max(1, lo >> 60):
+            mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
             lo, hi = (lo, mid) if reached(mid) else (mid, hi)
         return hi
 
