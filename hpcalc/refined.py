@@ -336,7 +336,8 @@ class Price:
             Its nodes become the knots.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            share = np.nan_to_num(self.at_nodes(before) * np.exp(-before.log_f))
+            # more than F nobody pays: without this, where F has all but vanished a line between knots would cost all
+            share = np.minimum(np.nan_to_num(self.at_nodes(before) * np.exp(-before.log_f)), 1.0)
             fallen, known = (part.law.log_mean - part.log_f for part in (curve, before))
             value = np.nan_to_num(np.interp(fallen, known, share) * np.exp(curve.log_f))
         value[0] = value[-1] = 0.0
