@@ -55,7 +55,7 @@ def priced_bound(bound: ProfileBound, epsilon: float, log_delta: float) -> tuple
             if price is None:
                 break
             trial = ProfileBound(bound.base, bound.law, bound.rank_curve, price)
-            value = smallest_epsilon(trial.log_delta, log_delta, best_value)
+            value = smallest_epsilon(trial.log_delta, log_delta, best_value, accuracy=1e-6)
             if not value < best_value * (1.0 - 1e-5):
                 break
             improved = best_value - value

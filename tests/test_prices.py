@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hpcalc import Gaussian, Poisson, TruncatedNegativeBinomial, bound
+from hpcalc import Gaussian, Poisson, PureDP, TruncatedNegativeBinomial, bound
 from hpcalc.prices import _best_price, _losses, priced_bound
 from hpcalc.ranks import rank_curve
 from hpcalc.refined import ProfileBound
@@ -86,3 +86,12 @@ def test_the_steepest_laws_go_without_a_price() -> None:
     answer = bound(Gaussian(10.0), TruncatedNegativeBinomial(-0.5, math.log(1e-300)))
     assert answer.lower is not None
     assert answer.lower.epsilon < answer.epsilon < 5.0
+
+
+def test_a_price_moves_to_a_neighbouring_law() -> None:
+    # F falls by more within a cell than the line between two knots of the price: moved as it is, it would cost all
+    answer = bound(PureDP(0.3), Poisson(105_000.0))
+    assert answer.best is not None
+    assert answer.best.method == "refined-profile"
+    assert answer.epsilon < 8.01
+    assert bound(PureDP(0.3), Poisson(110_000.0)).epsilon < 8.04

@@ -77,9 +77,8 @@ def with_price(question: Question, plain: Evaluated, complete: bool) -> Evaluate
     value, better = epsilon, bound
     for price in (near.price.on(curve), near.price.moved(near.rank_curve, curve)):
         trial = ProfileBound(base, law, curve, price)
-        reached = smallest_epsilon(trial.log_delta, log_delta, value)
-        if reached < value:
-            value, better = reached, trial
+        if float(trial.log_delta(value * (1.0 - 1e-9))) < log_delta:
+            value, better = smallest_epsilon(trial.log_delta, log_delta, value), trial
     if not value < plain.epsilon:
         return plain
     return Evaluated(

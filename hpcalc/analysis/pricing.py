@@ -127,14 +127,14 @@ class Pricer:
         """
         answers: dict[float, BoundResult] = {}
 
-        settled: list[tuple[float, bool | None]] = []  # where it is known whether prices apply
+        prices: bool | None = None  # whether they are tried near the target, once that is known
 
         def full(x: float) -> tuple[float, None]:
+            nonlocal prices
             if x not in answers:
-                prices = next((prices for place, prices in settled if abs(math.log(x / place)) < 0.05), None)
                 answers[x] = self.full(*inputs(x), prices=prices)
-                if prices is None:
-                    settled.append((x, _prices_nearby(answers[x])))
+                if prices is None and abs(answers[x].epsilon / target - 1.0) < 0.015:
+                    prices = _prices_nearby(answers[x])
             return answers[x].epsilon, None
 
         def last() -> Crossing[BoundResult]:
