@@ -104,19 +104,27 @@ def _corners(curve: RankCurve, orders: Array) -> Array:
 def _tail_bound(curve: RankCurve, orders: Array) -> Array:
     """Bound on the last cell when F vanishes at u = 1 like ``c q^(m-1)``, q = 1-u, m = the least possible K.
 
-    There ``c q^(m-1) <= F(u) <= E[K] q^(m-1)``, and the base's own Rényi bound on tests at order 2a,
-    ``q^(2a) q_v^(1-2a) <= e^((2a-1) rdp(2a))``, bounds the ratio q/q_v.
+    ``F(u) / q^(m-1)`` is a power series in q without negative terms: it lies between c and its value where the cell
+    begins. The base's own Rényi bound on tests at order 2a, ``q^(2a) q_v^(1-2a) <= e^((2a-1) rdp(2a))``, bounds the
+    ratio q/q_v.
     """
     far = Rank(np.zeros(2), np.array([-690.0, -700.0]))
     log_far = curve.law.log_density(far)
     power = round(float(log_far[0] - log_far[1]) / 10.0)
-    log_c = float(log_far[1]) + 700.0 * power
+    rounding = 1e-12  # of the sums of hundreds
+    log_c = float(log_far[1]) + 700.0 * power - rounding
     h, h2 = orders - 1.0, 2.0 * orders - 1.0
     log_q = float(curve.rank.log_q[-2])
+    log_top = float(curve.log_f[-2]) - power * log_q + rounding
     with np.errstate(invalid="ignore"):
         moment = h * curve.base.rdp(2.0 * orders) + log_q * (1.0 - h / h2)
-        out = orders * curve.law.log_mean - h * log_c + power * moment
+        out = orders * log_top - h * log_c + power * moment
     return np.asarray(np.where(np.isfinite(out), out, np.inf), dtype=float)
+
+
+# Into how many pieces sharpening cuts cells, round by round, and the number of nodes at which it ends.
+_PIECES = (8, 8, 4, *(2,) * 12)
+_LARGEST = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +201,13 @@ class RefinedRDP:
         """The same bound with the curve refined where its suprema at the given orders lie."""
         curve = self._curve
         order = np.atleast_1d(np.asarray(orders, dtype=float))
-        for _ in range(8):
+        for pieces in _PIECES:
             corners = _corners(curve, order)
             nodes, tips = corners[:, 0::2], corners[:, 1::2]
             top, known = np.max(tips, axis=1), np.max(nodes, axis=1)
             with np.errstate(invalid="ignore"):  # a supremum that is inf stays so: no tip is above that
                 enough = known + np.maximum(0.1 * (top - known), target * np.maximum(1.0, np.abs(known)))
-            finer = curve.refine((tips > enough[:, None]).any(axis=0), 8) if curve.x.size <= 4000 else curve
+            finer = curve.refine((tips > enough[:, None]).any(axis=0), pieces) if curve.x.size <= _LARGEST else curve
             if finer is curve:
                 break
             curve = finer

@@ -535,7 +535,10 @@ def test_supremum_where_f_vanishes():
                 h, h2 = order - 1.0, 2.0 * order - 1.0
                 log_q = float(curve.rank.log_q[-2])
                 moment = h * float(base.rdp(np.array(2.0 * order))) + log_q * (1.0 - h / h2)
-                want = order * math.log(law.mean) - h * math.log(c) + (least - 1) * moment
+                # F(u) / q^(m-1) at the last node; all of it is m P[K=m] where the other terms are far below rounding
+                first = float(curve.log_f[-2]) - (least - 1) * log_q
+                assert first == pytest.approx(math.log(c), abs=1e-9)
+                want = order * first - h * math.log(c) + (least - 1) * moment
                 tail = float(_tail_bound(curve, np.array([order]))[0])
                 assert tail == pytest.approx(want, rel=1e-9)
                 corners = _corners(curve, np.array([order]))
@@ -626,9 +629,9 @@ def test_sharpening_goes_no_further_than_asked():
         assert not 0.45 < known < 5.0
         assert RefinedRDP(base, law, coarse).sharpen(orders, 1.01 * gap / size)._curve is coarse
         assert RefinedRDP(base, law, coarse).sharpen(orders, 0.9 * gap / size)._curve is not coarse
-    # a curve of thousands of nodes stays as it is
-    fine = rank_curve(ZCDP(0.1), tnb(40.0, eta=0.0), 5000)
-    assert RefinedRDP(ZCDP(0.1), fine.law, fine).sharpen(orders, 0.0)._curve is fine
+    # a curve of many thousands of nodes stays as it is
+    fine = rank_curve(Gaussian(2.0), tnb(40.0, eta=0.0), 25_000)
+    assert RefinedRDP(Gaussian(2.0), fine.law, fine).sharpen(orders, 0.0)._curve is fine
 
 
 def hull_by_definition(b: list[Any], a: list[Any]) -> list[int]:

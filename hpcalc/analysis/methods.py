@@ -219,19 +219,26 @@ def _refined_epsilon(
 ) -> tuple[Conversion, RefinedRDP]:
     """ε of R1: the order is searched on the samples at hand, which are then refined where that order's maximum lies."""
     given = bound.orders if orders is None else orders
-    if rule in ("exact", "mironov") or (rule == "best" and log_delta > math.log(1e-3)):
-        curve = Curve(bound.rdp, "refined-rdp", _R1, given)
-        return epsilon_from_rdp(curve, log_delta, rule), bound
     # Between samples far apart the bound may be loose enough to lead the search astray; the samples themselves lead
     # it right, unless the supremum is infinite beside the last of them.
+    answer, sharper = Conversion(math.inf, CKS), bound
     for rdp in (bound.estimate, bound.rdp):
         order = _best_order(partial(_converted, rdp, log_delta), given)
         if order is not None:
             sharper = bound.sharpen(order)
             value = float(_converted(sharper.rdp, log_delta, np.array([order]))[0])
             if value < math.inf:
-                return Conversion(max(value, 0.0), CKS, order), sharper
-    return Conversion(math.inf, CKS), bound
+                answer = Conversion(max(value, 0.0), CKS, order)
+                break
+    if rule in ("exact", "mironov") or (rule == "best" and log_delta > math.log(1e-3)):
+        # these take orders around that one too
+        if given is not None:
+            sharper = sharper.sharpen(given[np.isfinite(given)], 1e-4)
+        elif answer.order is not None:
+            sharper = sharper.sharpen(1.0 + (answer.order - 1.0) * 2.0 ** np.arange(-3.0, 4.0), 1e-4)
+        other = epsilon_from_rdp(Curve(sharper.rdp, "refined-rdp", _R1, given), log_delta, rule)
+        return (answer if rule == "best" and answer.value < other.value else other), sharper
+    return answer, sharper
 
 
 def _converted(rdp: Callable[[Array], Array], log_delta: float, orders: Array) -> Array:
