@@ -44,6 +44,7 @@ from hpcalc.logmath import (
     logaddexp,
     logsubexp,
     logsumexp,
+    round_up,
     softplus,
 )
 
@@ -535,7 +536,7 @@ def plan_step(parts: tuple[tuple[Base, int], ...]) -> float | None:
     step = max(fine, 40.0 * scale / _MAX_CELLS)
     back = _sources(parts, reverse=True) or []
     known = all(math.isfinite(max(_range(source, _LOG_TAIL))) for source in (*forward, *back))
-    return step if known and step <= 6.0 * fine else None
+    return round_up(step, 6) if known and step <= 6.0 * fine else None
 
 
 def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float) -> _Tilted | None:
@@ -660,8 +661,9 @@ def loss_pair(parts: tuple[tuple[Base, int], ...], outcomes: int = 4000) -> tupl
     present = np.flatnonzero(np.maximum(log_p, log_q) > -80.0)
     if present.size == 0:
         return None
-    cut = slice(present[0], present[-1] + 1)
     width = max(1, math.ceil((present[-1] - present[0] + 1) / outcomes))
+    # blocks begin at multiples of their width: where they do must not turn on the last mass that is seen
+    cut = slice(max(present[0] - (first + present[0]) % width, 0), present[-1] + 1)
     log_p, log_q = _merge(log_p[cut], width), _merge(log_q[cut], width)
     # What was given up joins the outcome whose loss is nearest 0, where it changes nothing that matters.
     both = np.isfinite(log_p) & np.isfinite(log_q)

@@ -14,6 +14,8 @@ __all__ = ["Merges", "largest_ratio", "search_merges"]
 
 # Groups of outcomes in the first, coarse search for an order.
 _GROUPS = 60
+# Values of paths that differ by no more are equal but for rounding.
+_SAME = 1e-11
 
 
 class Merges:
@@ -51,11 +53,13 @@ class Merges:
         for i in range(1, m + 1):
             value[i] += np.maximum.accumulate(value[i - 1] - along[i])
         every = np.arange(m + 1)
-        i = int(np.argmax(value[every, m - every]))
+        ends = value[every, m - every]
+        # of paths that are equal but for rounding always the same one
+        i = int(np.argmax(ends >= np.max(ends) * (1.0 - _SAME)))
         j = m - i
         order = np.empty(m, dtype=np.intp)
         for k in range(m - 1, -1, -1):
-            if j > 0 and (i == 0 or value[i, j - 1] + gain[i, j - 1] > value[i - 1, j]):
+            if j > 0 and (i == 0 or value[i, j - 1] + gain[i, j - 1] > value[i - 1, j] * (1.0 + _SAME)):
                 j -= 1
                 order[k] = m - 1 - j
             else:

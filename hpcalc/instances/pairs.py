@@ -16,6 +16,9 @@ from hpcalc.runs import Law
 
 __all__ = ["discretised_pair", "order_b", "ordered", "region_pair"]
 
+# Logarithms closer than this differ by rounding.
+_SAME = 1e-10
+
 
 def region_pair(base: Base, x: Array) -> tuple[Array, Array]:
     """Blocks of the pair that attains the base's region: ``(log q, log q')`` by increasing privacy loss log(q/q').
@@ -125,7 +128,12 @@ def order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Ind
     log_a, log_b = (np.append(-np.inf, part[::-1] - scale) for part in (curve.log_f, curve.log_g))
     log_u = np.concatenate([[0.0], curve.rank.log_u[::-1]])
     keep = concave_hull(log_b, log_a)
-    with np.errstate(invalid="ignore"):  # decreasing along the hull
+    with np.errstate(invalid="ignore"):
+        # Where V is parallel to u, F/F(V) of a Poisson law is the same at many nodes: rounding must not choose one.
+        ratio = log_a[1:] - log_b[1:]
+        same = 1 + np.flatnonzero(ratio >= np.nanmax(ratio) - _SAME)
+        keep = np.concatenate([[0, same[0]], keep[keep > same[-1]]])
+        # decreasing along the hull
         log_slope = logsubexp(log_a[keep][1:], log_a[keep][:-1]) - logsubexp(log_b[keep][1:], log_b[keep][:-1])
     middle = 0.5 * (np.maximum(log_u[keep][1:], -745.0) + log_u[keep][:-1])
     usable = np.isfinite(log_slope)
