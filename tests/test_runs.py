@@ -911,6 +911,19 @@ def test_distribution_function_where_it_is_no_longer_summed():
         assert law.quantile(p) == k
 
 
+def test_large_quantiles_take_few_looks(monkeypatch):
+    asked = []
+    look = TNB.log_sf
+    monkeypatch.setattr(TNB, "log_sf", lambda self, k: asked.append(k) or look(self, k))
+    for length, most in ((12.0, 24), (23.0, 45), (40.0, 73), (404.8, 80), (600.0, 82)):
+        law = TNB(1.0, -length)
+        asked.clear()
+        k = law.quantile(0.95)
+        exact = mp.ceil(mp.log(mp.mpf("0.05")) / mp.log1p(-mp.exp(-length)))
+        assert k == exact if length < 30.0 else k == pytest.approx(float(exact), rel=1e-13)
+        assert len(asked) <= most
+
+
 def test_ties_beyond_the_table_are_reached():
     for gamma, k in ((1e-3, 5000), (1e-3, 20_000), (1e-4, 5000), (1e-4, 6900), (1e-5, 4096), (1e-5, 4097)):
         p = float(-mp.expm1(k * mp.log1p(-mp.mpf(gamma))))  # P[K <= k] itself, to a rounding
