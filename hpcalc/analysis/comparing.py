@@ -220,7 +220,8 @@ def compare(
     shapes = shapes_of(laws, (*DEFAULT_SHAPES, shape_of("fixed")))
     if not asked and all(shape.given is None for shape in shapes):
         asked = {"mean": _DEFAULT_MEAN}
-    pricer = Pricer(delta, method, conversion, orders, Ticker(progress, len(shapes)))
+    looks = 1 if at_epsilon is None else 17
+    pricer = Pricer(delta, method, conversion, orders, Ticker(progress, looks * len(shapes)))
     entries: list[Entry] = []
     solved: list[Solution] = []
     if sweep is not None:

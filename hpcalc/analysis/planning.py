@@ -324,7 +324,7 @@ class _Planner:
         """The best law of the whole family, unless it is one of those known already."""
         poisson = next((item for item in known if item.shape == shape_of("poisson")), None)
         poisson = poisson if poisson is not None else self.solve_law(shape_of("poisson"))
-        self.pricer.tick.expected += 40 * 5
+        self.pricer.tick.expected += 40 * 10
         starts: list[float] = [item.runs.mean for item in known if item.runs is not None]
 
         def worth(shape: Shape) -> float:
@@ -546,7 +546,7 @@ def plan(
         for shape in shapes_of(written, ())
         if shape.given is not None and shape.scale is not None
     )
-    ticker = Ticker(progress, 9 * len(shapes))
+    ticker = Ticker(progress, 16 * len(shapes))
     pricer = Pricer(delta, method, conversion, orders, ticker)
     planner = _Planner(base, aims, pricer, target_epsilon, target_success, max_runs_p95)
     if kind != "runs":

@@ -212,6 +212,7 @@ class Pricer:
         """ε by R1, or of R2's samples: no bound, but within 0.1 % of it at a tenth of its cost."""
         if not (base.finite and isinstance(runs, Law)):
             return math.inf
+        self.tick()
         if name == "refined-profile":
             return _of_samples(ProfileBound(base, runs, rank_curve(base, runs, _SAMPLES)), log_of_delta(self.delta))
         return self.quick(base, runs, name)
