@@ -590,21 +590,22 @@ def _reason(found: list[Solution], goal: str, aims: Aims, planner: _Planner, kin
     best = fit[0]
     assert best.runs is not None
     within = f"ε <= {planner.target:g}" if planner.target is not None else "the target"
-    others = f"of the {len(fit)} laws that meet {within}" if len(fit) > 1 else f"the only law that meets {within}"
+    several = f"of the {len(fit)} laws that meet {within}"
+    only = f"the only one of {len(found)} laws that meets {within}" if len(found) > 1 else f"the law meets {within}"
     if kind != "runs":
-        return f"the least noise {others}" if len(fit) > 1 else f"the least noise that meets {within}"
+        return f"the least noise {several}" if len(fit) > 1 else f"the least noise that meets {within}"
     if planner.success is not None:
-        return f"the smallest ε {others}" if len(fit) > 1 else others
+        return f"the smallest ε {several}" if len(fit) > 1 else only
     worth = _worth(goal, aims, best.runs)
     if not math.isfinite(worth):
-        return f"the first {others}" if len(fit) > 1 else others
-    words = {
-        "quantile": f"the highest expected quantile, {worth:.4f},",
-        "success": f"the highest chance of success, {worth:.4f},",
-        "score": f"the best expected score, {-worth if aims.minimize else worth:.5g},",
-        "runs": f"the most runs, {best.runs.mean:.4g} on average,",
+        return f"the first {several}" if len(fit) > 1 else only
+    most, measure, value = {
+        "quantile": ("highest", "expected quantile", f"{worth:.4f}"),
+        "success": ("highest", "chance of success", f"{worth:.4f}"),
+        "score": ("best", "expected score", f"{-worth if aims.minimize else worth:.5g}"),
+        "runs": ("largest", "mean number of runs", f"{best.runs.mean:.4g}"),
     }[goal]
-    return f"{words} {others}" if len(fit) > 1 else f"{others}; {words.rstrip(',')}"
+    return f"the {most} {measure}, {value}, {several}" if len(fit) > 1 else f"{only}; {measure} {value}"
 
 
 def unreachable(
