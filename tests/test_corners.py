@@ -14,9 +14,9 @@ from hpcalc.analysis import bound
 from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
 from hpcalc.dpsgd import DPSGD
 from hpcalc.errors import InvalidInput
-from hpcalc.instances import LowerBound, lower_bound
+from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
 from hpcalc.ranks import rank_curve
-from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson
+from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
 
 # ---------------------------------------------------------------------------------------------------------------------
 # explicit mechanisms
@@ -89,11 +89,19 @@ def test_a_search_that_rarely_runs_proves_nothing_at_a_delta_above_that(base):
 
 
 def test_an_order_of_outcomes_where_no_rank_is_worth_anything():
-    # V is 1 to all digits wherever F is finite: every rank does as well as another
-    base, law = Gaussian(0.01), Fixed(490)
-    found = found_instance(base, law, 1e-50)
+    # F(V) is 0 at every rank: nothing tells one from another
+    base, law = DPSGD(0.51, 0.53, 536), Fixed(490)
+    found = lower_bound(base, law, math.log(5e-51), 3.5, rank_curve(base, law))
     assert found is not None
-    assert found.epsilon <= bound(base, law, delta=1e-50, lower=False).epsilon
+    assert 0.0 < found.epsilon <= bound(base, law, delta=5e-51, lower=False).epsilon
+
+
+@pytest.mark.parametrize(
+    ("base", "delta"), [(RDPCurve({1.0021: 0.0343}), 0.99), (RDPCurve({2.0: 700.0}), 1e-6), (ZCDP(1e-11), 1e-200)]
+)
+def test_conditional_sampling_where_three_points_prove_nothing(base, delta):
+    found = conditional_lower_bound(base, 0.5, math.log(delta))
+    assert found is None or found.epsilon <= bound(base, Threshold(0.5), delta=delta, lower=False).epsilon
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -140,6 +148,22 @@ def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
     assert 0.0 <= epsilon <= bound(base, Poisson(3.0), delta=1e-6, method="paper").epsilon * (1.0 + 1e-9)
 
 
+def test_one_direction_may_be_too_large_for_a_table():
+    # with the record a step's loss is rarely huge; without it never is
+    base = DPSGD(2.3e-5, 0.2975, 496)
+    assert pld.loss_table(base.convolution_parts()) is None
+    assert any("Rényi curve is used instead" in warning for warning in base.warnings)
+    rare, usual = DPSGD(0.0025244091504536586, 41.05960752344159, 918), DPSGD(0.0012190333355670908, 0.27, 204)
+    parts = pld.Convolution(((rare, 1), (usual, 1))).convolution_parts()
+    pair = pld.loss_pair(parts)
+    table = pld.loss_table(parts)
+    if pair is not None and table is not None:
+        log_p, log_q = pair
+        for t in (0.0, 0.1, 1.0):
+            own = math.log(max(float(np.sum(np.maximum(np.exp(log_p) - np.exp(t + log_q), 0.0))), 1e-300))
+            assert own <= float(table.log_profile(np.array([t]))[0]) + 1e-9
+
+
 def test_no_grid_for_losses_below_the_doubles():
     base = DPSGD(1e-200, 1.0, 10)
     assert base.rdp(2.0) == 0.0
@@ -183,9 +207,9 @@ def test_steps_that_take_everyone_are_gaussian_steps():
 
 def test_many_orders_beyond_the_table_are_computed_one_by_one():
     base = DPSGD(0.01, 30.0, 5)
-    orders = np.geomspace(1.5, 1e6, 400)
+    orders = np.geomspace(1.5, 1e6, 1100)
     found = base.rdp(orders)
-    for i in (0, 150, 330, 360, 399):
+    for i in (0, 400, 900, 1000, 1099):
         one = float(DPSGD(0.01, 30.0, 5).rdp(orders[i]))
         assert one <= found[i] * (1.0 + 1e-12)
         assert found[i] == pytest.approx(one, rel=4e-5)

@@ -1,0 +1,170 @@
+"""Rarely typed command lines and rarely made calls: each says what is wrong, or answers what others answer too."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from goldens import run
+
+from hpcalc import HpcalcError, InvalidInput
+from hpcalc.analysis import bound, compare, convert, utility
+from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve
+from hpcalc.cli import main
+from hpcalc.runs import FinitePmf, Fixed, Poisson, Threshold
+
+REFUSED = {
+    "compare --selection 10 --success-rate 0.1": "--success-rate 0.1: does not go with --selection",
+    "draw --dist poisson --mu 3 --count 1e9": "--count 1000000000: give at most 10000000",
+    "plan --pure 1 --target-epsilon 3 --mean 5": "--mean 5: is what plan solves for",
+    "plan --pure 1 --target-epsilon 3 --mu 3 --max-runs 4": "--mu 3: belongs to a law of K",
+    "plan --pure 1 --target-epsilon 3 --max-runs 4 --mu 3": "--mu 3: belongs to a law of K",
+    "plan --solve-for dpsgd-noise --dpsgd 0.01 1 100 --dpsgd 0.02 1 9 --dist fixed --k 2 --target-epsilon 4": (
+        "--dpsgd 0.01 1 100 0.02 1 9: --solve-for dpsgd-noise solves for one training"
+    ),
+    "bound --zcdp 0.1 --dist poisson --mu 3 --profile-out nowhere/x.csv": "nowhere/x.csv: cannot be written",
+    "bound --noise-multiplier -1 --examples 100 --batch-size 10 --epochs 1 --dist fixed --k 2": "--noise-multiplier -1",
+    "utility --dist threshold --accept 0.2 --success-rate 0.1": "--success-rate given: threshold releases the first",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_is_refused(line):
+    code, out, err = run(line)
+    assert code in (2, 4)
+    assert out == ""
+    assert REFUSED[line] in err
+
+
+def test_a_debugging_run_shows_where(monkeypatch):
+    monkeypatch.setenv("HPCALC_DEBUG", "1")
+    with pytest.raises(HpcalcError, match="--zcdp -1: "):
+        main(["bound", "--zcdp", "-1", "--dist", "fixed", "--k", "2"])
+
+
+def test_a_law_in_a_file_is_the_law_on_the_line(tmp_path: Path, monkeypatch):
+    (tmp_path / "law.csv").write_text("k,probability\n1,0.5\n10,0.5\n")
+    monkeypatch.chdir(tmp_path)
+    want = bound(PureDP(1.0), FinitePmf(((1, 0.5), (10, 0.5)))).epsilon
+    answer = json.loads(run("bound --pure 1 --dist pmf --pmf law.csv --format json")[1])
+    rows = json.loads(run("compare --pure 1 --law pmf:pmf=law.csv --format json")[1])["rows"]
+    for epsilon in (answer["epsilon"], *(row["epsilon"] for row in rows)):
+        assert want <= epsilon <= want * (1.0 + 1e-9)
+
+
+def test_the_noise_that_is_solved_for_meets_the_target_when_asked_back():
+    law = "--dist fixed --k 2"
+    code, out, _ = run(f"plan --solve-for dpsgd-noise --dpsgd 0.01 1 100 {law} --target-epsilon 4 --format json")
+    assert code == 0
+    noise = json.loads(out)["value"]
+    asked = f"bound --dpsgd 0.01 {noise} 100 {law} --format json"
+    assert 3.99 < json.loads(run(asked)[1])["epsilon"] <= 4.0
+
+
+def test_laws_that_a_plan_chooses_take_its_modifiers():
+    code, out, _ = run("plan --zcdp 0.05 --target-epsilon 3 --max-runs 20 --at-least-one --format json")
+    assert code == 0
+    for row in json.loads(out)["rows"]:
+        if row["value"] is not None:
+            assert row["parameters"]["max_runs"] == 20
+            assert row["parameters"]["at_least_one"] is True
+            assert row["prob_zero"] == 0.0
+
+
+def test_what_fails_always_has_no_finite_bound():
+    code, out, err = run("bound --approx-dp 0.1 0.9 --compose 1000 --dist poisson --mu 3 --format json")
+    assert code == 3
+    assert json.loads(out)["epsilon"] is None
+    assert "no finite" in err
+
+
+def test_a_number_of_runs_too_large_to_show():
+    code, out, _ = run("utility --dist poisson --mu 5e300 --format json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["runs"]["p99"] is None
+    assert document["reason"] == "a number of runs above 1e300 is shown as null"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# calls
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "law", "method"),
+    [
+        (ZCDP(0.1), Poisson(5.0), "refined-rdp"),
+        (ZCDP(0.1), Poisson(5.0), "theorem-6"),
+        (Gaussian(2.0), Fixed(3), "refined-profile"),
+        (Gaussian(2.0), Fixed(3), "best"),
+        (PureDP(0.5), Poisson(5.0), "refined-pure"),
+        (ApproxDP(0.5, 1e-9), Poisson(5.0), "refined-profile"),
+        (ProfileCurve({0.5: 1e-3, 2.0: 1e-7}), Poisson(5.0), "best"),
+        (RDPCurve({2.0: 0.3, 8.0: 1.0}), Poisson(5.0), "refined-rdp"),
+        (Laplace(2.0), Threshold(0.3), "refined-conditional"),
+        (Laplace(2.0), Threshold(0.3), "best"),
+        (ZCDP(0.1), Threshold(0.3), "paper"),
+    ],
+    ids=repr,
+)
+def test_the_exported_profile_falls_and_agrees_with_the_answer(base, law, method):
+    answer = bound(base, law, method=method, delta=1e-4, lower=False)
+    assert math.isfinite(answer.epsilon)
+    asked = np.array([0.0, 0.5 * answer.epsilon, answer.epsilon, 2.0 * answer.epsilon + 1.0])
+    points = answer.profile(asked)
+    assert [point["epsilon"] for point in points] == asked.tolist()
+    log_delta = answer.log_profile(asked)
+    assert np.all(log_delta[1:] <= log_delta[:-1] + 1e-12)
+    assert log_delta[2] <= math.log(1e-4) + 1e-9
+    assert np.all(log_delta <= 0.0)
+    # every point is an answer of its own: asked for that δ, no larger ε is needed
+    if -30.0 < log_delta[1] < -1e-3:
+        again = bound(base, law, method=method, delta=math.exp(log_delta[1]), lower=False).epsilon
+        assert again <= asked[1] * (1.0 + 1e-6) + 1e-6
+
+
+def test_orders_asked_for_are_the_orders_exported():
+    answer = bound(ZCDP(0.1), Poisson(5.0), orders=[2.0, 4.0], lower=False)
+    assert answer.rdp_export() == answer.rdp_curve()
+    assert [row["order"] for row in answer.rdp_export()] == [2.0, 4.0]
+
+
+def test_a_conversion_asks_for_one_thing():
+    for given, told in (
+        ({"to": "renyi"}, "to: renyi"),
+        ({"delta": 0.1, "epsilon": 1.0}, "either delta or epsilon"),
+        ({"to": "rdp", "orders": [2.0, 1.0]}, "orders: 1.0"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            convert(Gaussian(1.0), **given)
+
+
+def test_given_orders_restrict_a_conversion():
+    base = ZCDP(0.1)
+    free, one = convert(base, delta=1e-6), convert(base, delta=1e-6, orders=[8.0])
+    log_delta = math.log(1e-6)
+    by_hand = 0.8 + math.log(7.0 / 8.0) - (log_delta + math.log(8.0)) / 7.0
+    cks = convert(base, delta=1e-6, orders=[8.0], conversion="cks")
+    assert cks.to["epsilon"] == pytest.approx(by_hand, rel=1e-12)
+    assert free.to["epsilon"] <= one.to["epsilon"] <= cks.to["epsilon"]
+
+
+def test_scores_are_for_the_best_of_k():
+    with pytest.raises(InvalidInput, match="releases the first accepted run"):
+        utility(Threshold(0.2), scores=[1.0, 2.0])
+
+
+def test_a_law_with_a_mean_of_its_own_keeps_it():
+    laws = [{"dist": "pmf", "pmf": {1: 0.5, 10: 0.5}}, "poisson"]
+    own, poisson = compare(PureDP(1.0), laws, mean=3.0, lower=False).document()["rows"]
+    assert own["epsilon"] is None or own["mean_runs"] == 5.5
+    assert poisson["mean_runs"] == pytest.approx(3.0)
+
+
+def test_a_sweep_of_one_mean():
+    rows = compare(PureDP(1.0), ["fixed"], sweep="mean=5:5:1", lower=False).document()["rows"]
+    assert [row["mean_runs"] for row in rows] == [5.0]
