@@ -392,7 +392,9 @@ def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None) -> N
     assert best.rows[0][key] >= max(row[key] for row in best.rows)
 
 
-@pytest.mark.parametrize("base", [ZCDP(0.1), pytest.param(Gaussian(2.0), marks=_apart)], ids=str)
+@pytest.mark.parametrize(
+    "base", [ZCDP(0.1), *(pytest.param(base, marks=_apart) for base in (Gaussian(2.0), PureDP(0.3)))], ids=str
+)
 def test_the_best_eta_under_the_refined_bounds(base: object) -> None:
     best = plan(base, target_epsilon=4.0, optimize_eta=True)  # type: ignore[arg-type]
     etas = [0.6, 0.8, 0.95, 1.1, 1.25, 1.5, 2.0]

@@ -226,21 +226,13 @@ class _Planner:
         if found.beyond is None:
             reason = limited
             if limited is None:
-                capped = self._capped(shape, value)
                 reason = f"every {shape.scale} meets the target"
-                if capped is not None:
-                    value, cost = capped
+                shown = _affordable(shape, value)
+                if shown != value:
+                    assert self.base is not None
+                    value, cost = shown, self.pricer.full(self.base, shape.law(shown))
                     reason += f"; shown at a mean of {_MANY:g} runs"
         return Solution(shape, shape.scale, value, shape.law(value), cost, found.beyond, reason)
-
-    def _capped(self, shape: Shape, value: float) -> tuple[float, BoundResult] | None:
-        """A law that could run for ever, at a mean somebody could still afford."""
-        if not shape.law(value).mean > _MANY:
-            return None
-        grid = Grid(*shape.range, digits=0 if shape.whole else 6)
-        near = grid.value(grid.index(_parameter(shape, _MANY)))
-        assert self.base is not None
-        return near, self.pricer.full(self.base, shape.law(near))
 
     def _as_given(self, shape: Shape) -> Solution:
         """A law without a parameter to solve for: it meets the target or it does not."""
@@ -352,7 +344,10 @@ class _Planner:
         assert self.target is not None
         grid = Grid(span[0].safest, span[0].boldest, 5)
         value = self.pricer.rough(lambda x: (base, shape.law(x)), self.target, grid, _scale_value(shape, start, grid))
-        return (None, math.inf) if value is None else (shape.law(value), self.target)
+        if value is None:
+            return None, math.inf
+        everything = value == grid.value(grid.last) and span[1] is None
+        return shape.law(_affordable(shape, value) if everything else value), self.target
 
     # noise
 
@@ -385,6 +380,14 @@ def _first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _affordable(shape: Shape, value: float) -> float:
+    """The value itself, or that of a mean somebody could still afford where the law could run for ever."""
+    if not shape.law(value).mean > _MANY:
+        return value
+    grid = Grid(*shape.range, digits=0 if shape.whole else 6)
+    return grid.value(grid.index(_parameter(shape, _MANY)))
 
 
 def _parameter(shape: Shape, mean: float) -> float:

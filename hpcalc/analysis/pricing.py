@@ -254,6 +254,9 @@ class Pricer:
         start: float,
     ) -> float | None:
         """As :meth:`solve`, the number alone, by the cheaper methods that win near it; not confirmed by the others."""
+        bold = grid.value(grid.last)
+        if wanted(self.method)("refined-pure") and self.quick(*inputs(bold), "refined-pure") <= target:
+            return bold
         guesses: _Guesses = {"refined-rdp": {}, "refined-profile": {}}
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
         here, slope = self._locate(inputs, target, grid, here, guesses)
