@@ -18,6 +18,7 @@ from hpcalc.runs import FinitePmf, Fixed, Poisson, Threshold
 
 REFUSED = {
     "compare --selection 10 --success-rate 0.1": "--success-rate 0.1: does not go with --selection",
+    "compare --selection 10 --at-epsilon 1 --plot out.svg": "--plot out.svg: does not go with --selection",
     "draw --dist poisson --mu 3 --count 1e9": "--count 1000000000: give at most 10000000",
     "plan --pure 1 --target-epsilon 3 --mean 5": "--mean 5: is what plan solves for",
     "plan --pure 1 --target-epsilon 3 --mu 3 --max-runs 4": "--mu 3: belongs to a law of K",

@@ -42,7 +42,7 @@ def _selection(settings: Settings, progress: Any) -> Any:
     from hpcalc.cli.build import base_or_none, laws_named
     from hpcalc.selection import compare_selection
 
-    for key in ("at_success", "sweep", "success_rate", "scores"):
+    for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
         if settings[key] is not None:
             settings.refuse(key, "does not go with --selection, which asks for the error of choosing one candidate")
     return compare_selection(

@@ -167,7 +167,7 @@ def _plot(case: Settings, results: list[Any], documents: list[dict[str, Any]], c
 
     index = next(i for i, other in enumerate(cases) if other is case)
     text = plot_result(results[index], case["plot"], width=terminal_width(), encoding=stdout_encoding())
-    if case["plot"] == "-":
+    if text:
         write_stdout("\n" + text)
 
 
