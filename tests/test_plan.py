@@ -20,7 +20,9 @@ from hpcalc import (
     InvalidInput,
     Laplace,
     Poisson,
+    ProfileCurve,
     PureDP,
+    RDPCurve,
     TargetOutOfReach,
     TruncatedNegativeBinomial,
     bound,
@@ -131,6 +133,39 @@ def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Ba
             assert "a bolder gamma may pass too" in item.reason  # type: ignore[operator]
         else:
             assert "every gamma meets the target" in item.reason  # type: ignore[operator]
+
+
+_ANY_BASE = [
+    ZCDP(0.05), Gaussian(8.0), Gaussian(3.0), PureDP(0.4), Laplace(4.0), Laplace(1.0), ApproxDP(0.3, 1e-9),
+    RDPCurve({2.0: 0.1, 4.0: 0.2, 8.0: 0.5, 32.0: 2.0}), compose(Gaussian(4.0), ApproxDP(0.1, 1e-9)),
+    ProfileCurve({0.0: 0.1, 0.5: 1e-3, 1.0: 1e-7, 2.0: 1e-12}),
+]  # fmt: skip
+_ANY_LAW = ["poisson", "tnb:eta=-0.5", "tnb:eta=3", "binomial:n=20", "binomial:p=0.3", "fixed", "poisson:max-runs=30",
+            "tnb:eta=0,at-least-one", "geometric", "threshold"]  # fmt: skip
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_is_asked_the_answer_is_the_last_that_meets_the_target(seed: int) -> None:
+    draw = random.Random(seed)
+    base, shape = draw.choice(_ANY_BASE), draw.choice(_ANY_LAW)
+    target = draw.choice([0.5, 1.0, 1.5, 3.0, 5.0, 9.0, 15.0])
+    options = {
+        "delta": draw.choice([1e-9, 1e-6, 1e-5, 1e-3]),
+        "method": draw.choice(["best"] * 6 + ["refined", "paper", "refined-profile", "refined-rdp"]),
+        "conversion": draw.choice(["best"] * 3 + ["cks", "mironov", "exact"]),
+    }
+    try:
+        best = plan(base, shape, target_epsilon=target, **options).best
+    except TargetOutOfReach:
+        return
+    assert best.runs is not None
+    assert best.cost is not None
+    again = bound(base, best.runs, **options).epsilon
+    assert again <= target
+    assert again == pytest.approx(best.cost.epsilon, rel=1e-9)
+    if best.beyond is not None:
+        assert bound(base, best.shape.law(best.beyond), **options).epsilon > target
 
 
 def test_a_saturated_law_says_so() -> None:
