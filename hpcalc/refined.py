@@ -247,6 +247,8 @@ def envelope(log_b: Array, log_a: Array, log_mean: float) -> Envelope:
     hinge of weight ``da`` at ``s = da/db``.
     """
     log_a, log_b = np.append(-np.inf, log_a[::-1] - log_mean), np.append(-np.inf, log_b[::-1] - log_mean)
+    # rounding of huge logarithms must not make b decrease; a line of a smaller b is a larger one
+    log_b = np.minimum.accumulate(log_b[::-1])[::-1]
     keep = concave_hull(log_b, log_a)
     log_a, log_b = log_a[keep], log_b[keep]
     rise_a, rise_b = logsubexp(log_a[1:], log_a[:-1]), logsubexp(log_b[1:], log_b[:-1])
@@ -282,7 +284,7 @@ def _thinned(log_b: Array, log_a: Array) -> Indices:
     keep = np.arange(log_b.size)
     for _ in range(4):
         x, y = log_b[keep], log_a[keep]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slope = y[1:] - x[1:] + np.log(np.expm1(y[:-1] - y[1:]) / np.expm1(x[:-1] - x[1:]))
         low = np.flatnonzero(slope[:-1] <= slope[1:]) + 1
         odd = low[low % 2 == 1]

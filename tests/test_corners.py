@@ -16,6 +16,7 @@ from hpcalc.dpsgd import DPSGD
 from hpcalc.errors import InvalidInput
 from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
 from hpcalc.ranks import rank_curve
+from hpcalc.refined import envelope
 from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -235,3 +236,16 @@ def test_a_composition_describes_its_parts():
 def test_a_binomial_of_which_nothing_is_kept_is_refused():
     with pytest.raises(InvalidInput, match="further from 1"):
         Binomial(5, 0.3).thin(-800.0)
+
+
+def test_points_of_a_hull_whose_logarithms_are_huge():
+    # what a fixed number of 1e85 runs gives: rounding alone moves the logarithms by whole decades
+    rng = np.random.default_rng(3)
+    log_b = np.sort(-np.geomspace(1e83, 1.0, 400))[::-1] * (1.0 + 1e-16 * rng.integers(-3, 4, 400))
+    log_a = 0.95 * np.sort(-np.geomspace(1e83, 1.0, 400))[::-1]
+    made = envelope(log_b, log_a, 10.0)
+    assert not np.isnan(made.log_weights).any()
+    assert not np.isnan(made.shifts).any()
+    # every line is below the hinges: a - b s <= sum w [1 - s / e^shift]_+ at s = 1
+    value = np.sum(np.exp(made.log_weights) * np.maximum(-np.expm1(-made.shifts), 0.0))
+    assert value >= np.max(np.exp(log_a) - np.exp(log_b)) * (1.0 - 1e-12)
