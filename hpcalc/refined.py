@@ -279,7 +279,7 @@ def concave_hull(log_b: Array, log_a: Array) -> Indices:
 def _thinned(log_b: Array, log_a: Array) -> Indices:
     """Indices of most of the points that can be corners, for arrays are quicker than what looks at points one by one.
 
-    A point that is no higher than the chord of its neighbours is no corner; every other one may be left out at a time.
+    A point that is no higher than the chord of its neighbours is no corner; every second one may be left out at a time.
     """
     keep = np.arange(log_b.size)
     for _ in range(4):
@@ -287,8 +287,7 @@ def _thinned(log_b: Array, log_a: Array) -> Indices:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slope = y[1:] - x[1:] + np.log(np.expm1(y[:-1] - y[1:]) / np.expm1(x[:-1] - x[1:]))
         low = np.flatnonzero(slope[:-1] <= slope[1:]) + 1
-        odd = low[low % 2 == 1]
-        keep = np.delete(keep, odd if odd.size else low)
+        keep = np.delete(keep, low[::2])
     return keep
 
 

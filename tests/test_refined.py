@@ -617,6 +617,16 @@ def test_sharpening_closes_the_gap():
         assert rough._curve is coarse
 
 
+def test_samples_alone_lie_below_the_bound():
+    orders = np.array([1.3, 2.0, 4.0])
+    for base, law in ((ZCDP(0.1), tnb(40.0, eta=0.0)), (Gaussian(0.7), Poisson(10.0)), (Laplace(1.0), MIXED)):
+        found = RefinedRDP(base, law, rank_curve(base, law, 40))
+        samples, true = found.estimate(orders), found.sharpen(orders).rdp(orders)
+        assert np.all(samples <= true)
+        assert np.all(samples >= 0.98 * true)
+        assert np.any(found.rdp(orders) > true * (1.0 + 1e-5))
+
+
 def test_sharpening_goes_no_further_than_asked():
     """The target is relative to log M where that is above 1, absolute below."""
     orders = np.array([6.0])
