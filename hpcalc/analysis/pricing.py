@@ -126,7 +126,6 @@ class Pricer:
             ``beyond`` is None.
         """
         answers: dict[float, BoundResult] = {}
-
         prices: bool | None = None  # whether they are tried near the target, once that is known
 
         def full(x: float) -> tuple[float, None]:
@@ -200,9 +199,8 @@ class Pricer:
 
         while left:
             name = min(left, key=lambda name: guess(name, here))
-            if guess(name, here) == math.inf or any(
-                guess(name, here) > guess(other, here) * (1.0 - _ROUGH) for other in guesses if other not in left
-            ):
+            rival = min((guess(other, here) for other in guesses if other not in left), default=math.inf)
+            if guess(name, here) == math.inf or guess(name, here) > rival * (1.0 - _ROUGH):
                 break
             left.remove(name)
             here, slope = _roughly(partial(guess, name), target, grid, here)
@@ -289,8 +287,9 @@ def _prices_nearby(answer: BoundResult) -> bool | None:
     if answer.lower is None or answer.best is None or not answer.lower.epsilon > 0.0:
         return None
     gap = answer.epsilon / answer.lower.epsilon
-    sure = abs(gap / WIDE_GAP - 1.0) > 0.01
-    return _is_priced(answer) or None if gap > WIDE_GAP and sure else False if sure else None
+    if gap < 0.99 * WIDE_GAP:
+        return False
+    return True if gap > 1.01 * WIDE_GAP and _is_priced(answer) else None
 
 
 def _coarse(grid: Grid) -> Grid:
