@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -169,3 +170,100 @@ def test_a_law_with_a_mean_of_its_own_keeps_it():
 def test_a_sweep_of_one_mean():
     rows = compare(PureDP(1.0), ["fixed"], sweep="mean=5:5:1", lower=False).document()["rows"]
     assert [row["mean_runs"] for row in rows] == [5.0]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# files
+# ---------------------------------------------------------------------------------------------------------------------
+
+BAD_FILES = {
+    "rdp.json": ("--rdp-file", "[" * 3000, "is nested too deeply"),
+    "loose.json": ("--rdp-file", '{"rdp": [', "is not JSON"),
+    "digits.json": ("--rdp-file", '[{"order": 1' + "0" * 5000 + ', "epsilon": 1}]', ""),
+    "nothing.yaml": ("--rdp-file", "# nothing\n", "is empty"),
+    "sixty.yaml": ("--rdp-file", "- {order: 1:30, epsilon: 0.5}\n", "is a number in base 60 to YAML"),
+    "key.yaml": ("--rdp-file", "? [1, 2]\n: 3\n", "a key must be a word or a number"),
+    "lists.yaml": ("--rdp-file", "order: [2, 4]\nepsilon: [0.5]\n", "the lists have different lengths (2, 1)"),
+    "none.yaml": ("--rdp-file", "order: []\nepsilon: []\n", "holds no points"),
+    "ragged.csv": ("--column a --scores", "a,b\n1,2\n3\n", "1 cells where the first line has 2"),
+    "names.csv": ("--scores", "1,2\n3,4\n", "the first line must name the columns"),
+    "word.yaml": ("--scores", "a: 1\n", "expected a list of numbers"),
+    "mixed.yaml": ("--scores", "- {a: 1}\n- 2\n", "expected a list of mappings"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(name, tmp_path: Path, monkeypatch):
+    option, text, told = BAD_FILES[name]
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    command = "bound --delta 1e-6" if option == "--rdp-file" else "utility"
+    code, out, err = run(f"{command} --dist poisson --mu 3 {option} {name}")
+    assert code in (2, 4)
+    assert out == ""
+    assert name in err
+    assert told in err
+    assert len(err.splitlines()) <= 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# charts and tables
+# ---------------------------------------------------------------------------------------------------------------------
+
+CHARTS = {
+    "bound --approx-dp 0.5 1e-9 --dist poisson --mu 3 --method paper --plot -": "δ",
+    "bound --pure 1 --dist threshold --accept 0.3 --plot -": "ε",
+    "compare --pure 1 --mean 3 --law fixed --law poisson --scores scores.txt --method paper --plot -": "score",
+    "plan --pure 1 --target-epsilon 3 --law fixed --scores scores.txt --method paper --plot -": "score",
+    "utility --dist poisson --mu 3 --scores scores.txt --minimize --plot -": "score",
+    "utility --dist fixed --k 1 --scores same.txt --plot -": "score",
+}
+
+
+@pytest.mark.parametrize("line", CHARTS)
+def test_a_chart_in_the_terminal_names_its_axes(line, tmp_path: Path, monkeypatch):
+    (tmp_path / "scores.txt").write_text("0.5\n0.7\n0.6\n0.9\n")
+    (tmp_path / "same.txt").write_text("0.5\n0.5\n")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(line)
+    assert code == 0
+    plain = run(line.removesuffix(" --plot -"))[1]
+    assert out.startswith(plain)
+    assert CHARTS[line] in out[len(plain) :]
+
+
+NOT_TYPED = {
+    "bound --pure 1 --dist fixed --k 2 --plot x.gif": "--plot x.gif: give a file name that ends in .svg, .png or .pdf",
+    "bound --pure 1 --dist fixed --k 2 --plot - --format json": "a chart in the terminal goes with --format table",
+    "compare --pure 1 --mean 3 --law ''": "is empty",
+    "bound --rdp-file '' --dist fixed --k 2": "give a file name",
+    "bound --pure 1 --dist fixed --k 2 --orders 1,2": "every order must be above 1",
+}
+
+
+@pytest.mark.parametrize("line", NOT_TYPED)
+def test_a_value_that_means_nothing(line, capsys):
+    assert main(shlex.split(line)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert NOT_TYPED[line] in err
+
+
+@pytest.mark.parametrize("fmt", ["table", "markdown", "csv"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bound --approx-dp 0.1 0.9 --compose 1000 --dist poisson --mu 3",
+        "utility --dist threshold --accept 0.2",
+        "utility --dist poisson --mu 5e300",
+        "convert --approx-dp 1 1e-9 --to rdp",
+        "plan --pure 1 --target-epsilon 0.5 --law fixed",
+    ],
+)
+def test_an_answer_without_numbers_reads_well(line, fmt):
+    code, out, err = run(f"{line} --format {fmt}")
+    assert code in (0, 3)
+    assert out.strip()
+    assert "None" not in out
+    assert "nan" not in out.split()
+    assert (code == 0) == (err == "" or "warning" in err)
