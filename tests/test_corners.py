@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_instances import three_points, worst_order
 
-from hpcalc import dpsgd, pld
+from hpcalc import dpsgd, pld, selection
 from hpcalc.analysis import bound
 from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
 from hpcalc.dpsgd import DPSGD
@@ -249,3 +249,8 @@ def test_points_of_a_hull_whose_logarithms_are_huge():
     # every line is below the hinges: a - b s <= sum w [1 - s / e^shift]_+ at s = 1
     value = np.sum(np.exp(made.log_weights) * np.maximum(-np.expm1(-made.shifts), 0.0))
     assert value >= np.max(np.exp(log_a) - np.exp(log_b)) * (1.0 - 1e-12)
+
+
+def test_a_failure_that_no_gap_mends_has_an_infinite_error():
+    assert selection._smallest_gap(lambda gap: 0.06, 0.05, 1e3) == math.inf
+    assert selection._smallest_gap(lambda gap: math.exp(-gap), 0.05, 1e3) == pytest.approx(math.log(20.0), rel=1e-8)
