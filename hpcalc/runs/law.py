@@ -140,7 +140,7 @@ class RunCount(ABC):
             return hi
 
         def reached(k: int) -> bool:
-            return self.log_sf(k) <= limit if upper else self.log_cdf(k) >= limit
+            return (limit - self.log_sf(k) if upper else self.log_cdf(k) - limit) >= 0.0
 
         lo, bits = hi, 1
         while not reached(hi):
