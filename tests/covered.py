@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORE = (
     "logmath", "region", "base/*", "dpsgd", "pld", "runs/*", "tails", "powersums", "convert", "paper", "ranks",
-    "refined", "prices", "instances/*", "counted", "utility", "solve", "selection",
+    "refined", "prices", "instances/*", "counted", "utility", "solve", "analysis/selection",
 )  # fmt: skip
 LEAST_CORE, LEAST = 98.0, 95.0
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcalc import __version__
+from hpcalc.analysis.oracle import CostOracle, Ticker
 from hpcalc.analysis.planning import Solution, law_at_epsilon, law_at_success, unreachable
-from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, law_fields, quantile_or_none
 from hpcalc.analysis.search_cost import BoundResult, finite
 from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shape_of, shapes_of
@@ -221,16 +221,16 @@ def compare(
     if not asked and all(shape.given is None for shape in shapes):
         asked = {"mean": _DEFAULT_MEAN}
     looks = 1 if at_epsilon is None else 17
-    pricer = Pricer(delta, method, conversion, orders, Ticker(progress, looks * len(shapes)))
+    oracle = CostOracle(delta, method, conversion, orders, Ticker(progress, looks * len(shapes)))
     entries: list[Entry] = []
     solved: list[Solution] = []
     if sweep is not None:
         means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
-        pricer.tick.expected = len(means) * len(shapes)
+        oracle.tick.expected = len(means) * len(shapes)
         for shape in shapes:
             seen: set[RunCount] = set()
             for each in means:
-                entry = _at_mean(base, shape, each, pricer, lower=lower)
+                entry = _at_mean(base, shape, each, oracle, lower=lower)
                 # a fixed number of runs meets some means twice; where there is no law at a mean, there is no row
                 if entry.runs is not None and entry.runs not in seen:
                     seen.add(entry.runs)
@@ -239,27 +239,27 @@ def compare(
     else:
         for shape in shapes:
             if at_epsilon is not None:
-                solved.append(law_at_epsilon(base, shape, at_epsilon, pricer))
-                entries.append(_found(shape, (solved[-1].runs, solved[-1].reason), base, pricer, lower))
+                solved.append(law_at_epsilon(base, shape, at_epsilon, oracle))
+                entries.append(_found(shape, (solved[-1].runs, solved[-1].reason), base, oracle, lower))
             elif at_success is not None:
-                entries.append(_found(shape, law_at_success(base, shape, at_success, aims), base, pricer, lower))
+                entries.append(_found(shape, law_at_success(base, shape, at_success, aims), base, oracle, lower))
             elif shape.given is not None:
-                entries.append(Entry(shape, shape.given, pricer.full(base, shape.given, lower=lower)))
+                entries.append(Entry(shape, shape.given, oracle.full(base, shape.given, lower=lower)))
             else:
-                entries.append(_at_mean(base, shape, asked.get("mean", _DEFAULT_MEAN), pricer, lower=lower))
+                entries.append(_at_mean(base, shape, asked.get("mean", _DEFAULT_MEAN), oracle, lower=lower))
     if at_epsilon is not None and not any(entry.runs is not None for entry in entries):
         raise TargetOutOfReach(unreachable(solved, at_epsilon, None, delta, "--at-epsilon"))
     return CompareResult(base, float(delta), tuple(entries), asked, aims)
 
 
-def _at_mean(base: Base, shape: Shape, mean: float, pricer: Pricer, *, lower: bool) -> Entry:
+def _at_mean(base: Base, shape: Shape, mean: float, oracle: CostOracle, *, lower: bool) -> Entry:
     try:
         runs = shape.with_mean(mean)
     except InvalidInput as error:
         if error.parameter == "mean" and shape.scale is not None and mean > 0.0:
             return Entry(shape, None, None, f"no mean of {mean:g}: {error.remedy}")
         raise
-    return _priced(shape, runs, pricer.full(base, runs, lower=lower))
+    return _priced(shape, runs, oracle.full(base, runs, lower=lower))
 
 
 def _priced(shape: Shape, runs: RunCount, cost: BoundResult, reason: str | None = None) -> Entry:
@@ -268,8 +268,10 @@ def _priced(shape: Shape, runs: RunCount, cost: BoundResult, reason: str | None 
     return Entry(shape, runs, cost, reason)
 
 
-def _found(shape: Shape, found: tuple[RunCount | None, str | None], base: Base, pricer: Pricer, lower: bool) -> Entry:
+def _found(
+    shape: Shape, found: tuple[RunCount | None, str | None], base: Base, oracle: CostOracle, lower: bool
+) -> Entry:
     runs, reason = found
     if runs is None:
         return Entry(shape, None, None, reason)
-    return _priced(shape, runs, pricer.full(base, runs, lower=lower), reason)
+    return _priced(shape, runs, oracle.full(base, runs, lower=lower), reason)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hpcalc import __version__
 from hpcalc.analysis.eta import best_of_family
-from hpcalc.analysis.pricing import Pricer, Ticker
+from hpcalc.analysis.oracle import CostOracle, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
 from hpcalc.analysis.search_cost import BoundResult, finite
 from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shape_of, shapes_of
@@ -169,7 +169,7 @@ class _Planner:
 
     base: Base | None
     aims: Aims
-    pricer: Pricer
+    oracle: CostOracle
     target: float | None
     success: float | None
     late: int | None
@@ -195,7 +195,7 @@ class _Planner:
             if scanned.value is None or scanned.beyond is not None or grid.index(scanned.value) == grid.last:
                 return self._solution(shape, scanned, limited)
             guess = 2.0 * scanned.value
-        found = self.pricer.solve(
+        found = self.oracle.solve(
             lambda x: (base, shape.law(x)), self.target, grid, guess, lambda x: shape.law(x).mean > _MANY
         )
         if found.value is not None and found.beyond is None and grid.index(found.value) < grid.last:
@@ -208,7 +208,7 @@ class _Planner:
         assert self.target is not None
         value, answer = None, None
         for index in range(grid.first, min(grid.last, grid.first + _IN_TURN) + 1):
-            cost = self.pricer.full(self.base, shape.law(grid.value(index)))
+            cost = self.oracle.full(self.base, shape.law(grid.value(index)))
             if not cost.epsilon <= self.target:
                 return Crossing(value, answer, grid.value(index), cost)
             value, answer = grid.value(index), cost
@@ -222,7 +222,7 @@ class _Planner:
         value, cost = found.value, found.answer
         reason: str | None = None
         if found.refused is not None and found.refused.epsilon == math.inf:
-            reason = f"one step further there is no finite ε at δ = {self.pricer.delta:g}"
+            reason = f"one step further there is no finite ε at δ = {self.oracle.delta:g}"
         if found.beyond is None:
             reason = limited
             if limited is None:
@@ -230,7 +230,7 @@ class _Planner:
                 shown = _affordable(shape, value)
                 if shown != value:
                     assert self.base is not None
-                    value, cost = shown, self.pricer.full(self.base, shape.law(shown))
+                    value, cost = shown, self.oracle.full(self.base, shape.law(shown))
                     reason += f"; shown at a mean of {_MANY:g} runs"
         return Solution(shape, shape.scale, value, shape.law(value), cost, found.beyond, reason)
 
@@ -239,7 +239,7 @@ class _Planner:
         runs = shape.given
         assert runs is not None
         assert self.base is not None
-        cost = self.pricer.full(self.base, runs)
+        cost = self.oracle.full(self.base, runs)
         why = f"{shape.dist} has no parameter to solve for"
         if self.target is not None and not cost.epsilon <= self.target:
             return Solution(shape, None, None, None, cost, reason=f"{why}, and costs ε = {round_up(cost.epsilon, 5):g}")
@@ -303,7 +303,7 @@ class _Planner:
         if runs is None or shape.scale is None:
             return Solution(shape, shape.scale, None, None, None, reason=reason)
         value = float(str(runs.parameters()[shape.scale]))
-        cost = self.pricer.full(self.base, runs)
+        cost = self.oracle.full(self.base, runs)
         if not cost.epsilon < math.inf or (self.target is not None and not cost.epsilon <= self.target):
             price = f"costs ε = {round_up(cost.epsilon, 5):g}" if cost.epsilon < math.inf else "has no finite bound"
             reason = f"the success probability needs {shape.scale} = {value:g}, which {price}"
@@ -316,7 +316,7 @@ class _Planner:
         """The best law of the whole family, unless it is one of those known already."""
         poisson = next((item for item in known if item.shape == shape_of("poisson")), None)
         poisson = poisson if poisson is not None else self.solve_law(shape_of("poisson"))
-        self.pricer.tick.expected += 40 * 10
+        self.oracle.tick.expected += 40 * 10
         starts: list[float] = [item.runs.mean for item in known if item.runs is not None]
 
         def worth(shape: Shape) -> float:
@@ -336,14 +336,14 @@ class _Planner:
         assert base is not None
         if self.success is not None:
             runs, _ = self.reach(shape)
-            cost = math.inf if runs is None else self.pricer.quick(base, runs, self.pricer.method)
+            cost = math.inf if runs is None else self.oracle.quick(base, runs, self.oracle.method)
             return (runs, cost) if cost < math.inf and not (self.target and cost > self.target) else (None, math.inf)
         span = self._span(shape)
         if isinstance(span, str):
             return None, math.inf
         assert self.target is not None
         grid = Grid(span[0].safest, span[0].boldest, 5)
-        value = self.pricer.rough(lambda x: (base, shape.law(x)), self.target, grid, _scale_value(shape, start, grid))
+        value = self.oracle.rough(lambda x: (base, shape.law(x)), self.target, grid, _scale_value(shape, start, grid))
         if value is None:
             return None, math.inf
         everything = value == grid.value(grid.last) and span[1] is None
@@ -363,7 +363,7 @@ class _Planner:
             one = compose(*parts) if len(parts) > 1 else parts[0]
             return (repeat(one, count) if count is not None else one), runs
 
-        found = self.pricer.solve(inputs, self.target, grid, start)
+        found = self.oracle.solve(inputs, self.target, grid, start)
         if found.value is None:
             least = found.refused.epsilon if found.refused is not None else math.inf
             why = f"even {kind} {found.beyond:g} costs ε = {round_up(least, 5):g}"
@@ -550,8 +550,8 @@ def plan(
         if shape.given is not None and shape.scale is not None
     )
     ticker = Ticker(progress, 16 * len(shapes))
-    pricer = Pricer(delta, method, conversion, orders, ticker)
-    planner = _Planner(base, aims, pricer, target_epsilon, target_success, max_runs_p95)
+    oracle = CostOracle(delta, method, conversion, orders, ticker)
+    planner = _Planner(base, aims, oracle, target_epsilon, target_success, max_runs_p95)
     if kind != "runs":
         if not named:
             raise InvalidInput("dist", None, f"--solve-for {kind} needs the law of K, e.g. --dist poisson --mu 10")
@@ -633,16 +633,16 @@ def unreachable(
     return f"no law meets the target: {reasons}{hint}"
 
 
-def law_at_epsilon(base: Base, shape: Shape, epsilon: float, pricer: Pricer) -> Solution:
+def law_at_epsilon(base: Base, shape: Shape, epsilon: float, oracle: CostOracle) -> Solution:
     """The boldest law of a shape within ε."""
     if not (epsilon > 0.0 and math.isfinite(epsilon)):
         raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
-    return _Planner(base, Aims(), pricer, epsilon, None, None).solve_law(shape)
+    return _Planner(base, Aims(), oracle, epsilon, None, None).solve_law(shape)
 
 
 def law_at_success(base: Base | None, shape: Shape, success: float, aims: Aims) -> tuple[RunCount | None, str | None]:
     """The law of a shape with the fewest runs that succeeds with a probability, and why there is none."""
     if not 0.0 < success < 1.0:
         raise InvalidInput("at_success", success, "give a probability between 0 and 1")
-    planner = _Planner(base, aims, Pricer(1e-6), None, success, None)
+    planner = _Planner(base, aims, CostOracle(1e-6), None, success, None)
     return planner.reach(shape)

@@ -39,8 +39,8 @@ def _answer(settings: Settings) -> Any:
 
 
 def _selection(settings: Settings, progress: Any) -> Any:
+    from hpcalc.analysis.selection import compare_selection
     from hpcalc.cli.build import base_or_none, laws_named
-    from hpcalc.selection import compare_selection
 
     for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
         if settings[key] is not None:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.analysis.oracle import CostOracle, Ticker
 from hpcalc.analysis.planning import law_at_success
-from hpcalc.analysis.pricing import Pricer, Ticker
 from hpcalc.analysis.rows import Aims, finite_mean, quantile_or_none
 from hpcalc.analysis.shapes import DEFAULT_SHAPES, LawLike, Shape, shapes_of
 from hpcalc.base import Base, Gaussian
@@ -383,5 +383,5 @@ class _Finder:
 
     def _gaussian(self, law: Law) -> float | None:
         """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
-        pricer = Pricer(self.delta, tick=self.tick)
-        return pricer.rough(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), 10.0 / self.epsilon)
+        oracle = CostOracle(self.delta, tick=self.tick)
+        return oracle.rough(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), 10.0 / self.epsilon)

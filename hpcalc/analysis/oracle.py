@@ -21,7 +21,7 @@ from hpcalc.refined import ProfileBound, smallest_epsilon
 from hpcalc.runs import Law, RunCount
 from hpcalc.solve import Crossing, Grid, last_passing
 
-__all__ = ["Pricer", "Ticker"]
+__all__ = ["CostOracle", "Ticker"]
 
 Inputs = Callable[[float], tuple[Base, RunCount]]
 _Guesses = dict[str, dict[float, float]]
@@ -48,7 +48,7 @@ class Ticker:
 
 
 @dataclass
-class Pricer:
+class CostOracle:
     """Asks ``bound`` with one set of options.
 
     Attributes
