@@ -446,7 +446,7 @@ def test_draws_follow_the_law(law):
 class Bits(random.Random):
     """A source whose bits are all alike, but for the first one asked for alone."""
 
-    def __new__(cls, first: int, bit: int) -> Bits:
+    def __new__(cls, first: int, bit: int) -> "Bits":
         return super().__new__(cls)  # in Python 3.10 it takes a seed and no more
 
     def __init__(self, first: int, bit: int) -> None:
