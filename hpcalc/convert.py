@@ -536,7 +536,8 @@ def _supremum(
         reached = float(np.max(score(log_u, log_v)))
         top = float(np.max(bound))
         open_cells = np.flatnonzero(bound > reached + np.maximum(1e-7, 4.0 * noise[:-1]))
-        narrow = z[open_cells + 1] - z[open_cells] < 1e-5
+        # as narrow as is of use, or as doubles that far out allow
+        narrow = z[open_cells + 1] - z[open_cells] < 1e-5 + 1e-14 * np.abs(z[open_cells])
         open_cells = open_cells[~narrow]
         if not open_cells.size or z.size > 20000:
             return max(top, reached)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from test_instances import three_points, worst_order
 
-from hpcalc import dpsgd, pld, selection
-from hpcalc.analysis import bound
+from hpcalc import dpsgd, pld
+from hpcalc.analysis import bound, selection
 from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
+from hpcalc.convert import Curve, epsilon_from_rdp
 from hpcalc.dpsgd import DPSGD
 from hpcalc.errors import InvalidInput
 from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
@@ -254,3 +255,11 @@ def test_points_of_a_hull_whose_logarithms_are_huge():
 def test_a_failure_that_no_gap_mends_has_an_infinite_error():
     assert selection._smallest_gap(lambda gap: 0.06, 0.05, 1e3) == math.inf
     assert selection._smallest_gap(lambda gap: math.exp(-gap), 0.05, 1e3) == pytest.approx(math.log(20.0), rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [6520605112000, 10**15])
+def test_an_exact_conversion_where_ranks_are_too_far_out_to_be_told_apart(count):
+    one = RDPCurve({2.0: 0.5, 8.0: 1.9, 32.0: 7.0})
+    whole = Curve(lambda a: count * one.rdp(a), "composition", "", one.orders)
+    exact, cks = (epsilon_from_rdp(whole, math.log(1e-5), rule).value for rule in ("best", "cks"))
+    assert 0.99 * cks <= exact <= cks
