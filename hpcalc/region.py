@@ -339,10 +339,12 @@ def _newton_orders(
             idle = np.isinf(solved)
             move = np.maximum(np.where(idle, -0.7, move), _LEAST - here)
             gain = np.abs(slope * move)
-            open_ = (gain > _GAIN) & (solved - 8.0 * gain <= least[owner[active]])
-            keep = (idle | open_) & (here > _LEAST)
-            # next to order 1 the derivatives are noise: what leads there ends at one and the same order
-            further = np.where(here + move < _NEXT_TO_ONE, _LEAST, here + move)
+            # a long step foretells nothing of those after it
+            beaten = (solved - 8.0 * gain > least[owner[active]]) & (np.abs(move) < 0.5)
+            promising = gain > _GAIN * np.maximum(1.0, 0.01 * np.abs(solved))
+            keep = (idle | (promising & ~beaten)) & (here > _LEAST)
+            # next to order 1 the derivatives are noise where little is spent: what leads there ends at one order
+            further = np.where((here + move < _NEXT_TO_ONE) & (spend[1] < 0.01), _LEAST, here + move)
             x[active], z[active] = further, solved + 0.5 * slope * move
         active = active[keep]
         if active.size == 0:
