@@ -177,7 +177,7 @@ def test_a_sweep_of_one_mean():
 # ---------------------------------------------------------------------------------------------------------------------
 
 BAD_FILES = {
-    "rdp.json": ("--rdp-file", "[" * 3000, "is nested too deeply"),
+    "rdp.json": ("--rdp-file", "[" * 3000 + "]" * 3000, "is nested too deeply"),
     "loose.json": ("--rdp-file", '{"rdp": [', "is not JSON"),
     "digits.json": ("--rdp-file", '[{"order": 1' + "0" * 5000 + ', "epsilon": 1}]', ""),
     "nothing.yaml": ("--rdp-file", "# nothing\n", "is empty"),
