@@ -260,12 +260,22 @@ def concave_hull(log_b: Array, log_a: Array) -> Indices:
 
     Points are given by logarithms, and slopes compared by theirs: F spans hundreds of decades for some laws.
     """
-    keep = _thinned(log_b, log_a)
+    highest = np.maximum.accumulate(log_a)
+    keep = np.append(0, 1 + np.flatnonzero(log_a[1:] > highest[:-1]))
+    # A point that is no higher than the chord of its neighbours is no corner, and every second one may go at a time:
+    # arrays are quicker than what looks at points one by one, and mostly nothing is left for that to do.
+    for _ in range(_SWEEPS):
+        x, y = log_b[keep], log_a[keep]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            slope = y[1:] - x[1:] + np.log(np.expm1(y[:-1] - y[1:]) / np.expm1(x[:-1] - x[1:]))
+        slope[x[1:] == x[:-1]] = np.inf
+        low = np.flatnonzero(slope[:-1] <= slope[1:]) + 1
+        if low.size == 0:
+            return keep
+        keep = np.delete(keep, low[::2])
     x, y = log_b[keep].tolist(), log_a[keep].tolist()
     corners, slopes = [0], [math.nan]  # of the edges that end in the corners; none is steeper than the first point's
     for i in range(1, len(x)):
-        if y[i] <= y[corners[-1]]:
-            continue
         slope = _log_slope(x, y, corners[-1], i)
         while slope >= slopes[-1]:
             corners.pop()
@@ -276,19 +286,7 @@ def concave_hull(log_b: Array, log_a: Array) -> Indices:
     return np.asarray(keep[corners])
 
 
-def _thinned(log_b: Array, log_a: Array) -> Indices:
-    """Indices of most of the points that can be corners, for arrays are quicker than what looks at points one by one.
-
-    A point that is no higher than the chord of its neighbours is no corner; every second one may be left out at a time.
-    """
-    keep = np.arange(log_b.size)
-    for _ in range(4):
-        x, y = log_b[keep], log_a[keep]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            slope = y[1:] - x[1:] + np.log(np.expm1(y[:-1] - y[1:]) / np.expm1(x[:-1] - x[1:]))
-        low = np.flatnonzero(slope[:-1] <= slope[1:]) + 1
-        keep = np.delete(keep, low[::2])
-    return keep
+_SWEEPS = 8
 
 
 def _log_slope(x: list[float], y: list[float], i: int, j: int) -> float:
