@@ -65,6 +65,10 @@ _DENSE = 1000  # grid points 0, 1, ..., 1000 steps are all used; further out the
 _LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
 _LOG_WRAP = -38.0  # tilted mass that may wrap around in the transform; its bound is added
 _CHERNOFF = tuple(0.125 * math.sqrt(2.0) ** k for k in range(14))  # exponents tried, in standard deviations
+_STEEP = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # and as such: a rare huge loss is many standard deviations
+# Where losses are rare and huge beside their spread (a small sampling rate), multiples of the planned step are tried in
+# turn, with room for so many cells.
+_COARSER, _ROOM = (4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0), 1 << 18
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
 _EPS = float(np.finfo(float).eps)
 _SAME = 1e-13  # relative difference below which two likelihood ratios are the same number
@@ -366,10 +370,9 @@ def _convolve(grids: Sequence[_Grid], step: float, alpha: float, most: int) -> _
     def reach(sign: float) -> float:
         """Chernoff bound on how far from 0 the tilted sum goes, in the direction of ``sign``."""
         best = sum(grid.count * sign * float(grid.loss[-1 if sign > 0 else 0]) for grid in grids)
-        for c in _CHERNOFF:
-            beta = sign * c / spread
-            k = sum(grid.count * (_log_mgf(grid, alpha + beta)[0] - at) for grid, at, _ in tilted)
-            best = min(best, (k - _LOG_WRAP) / abs(beta))
+        for beta in (*(c / spread for c in _CHERNOFF), *_STEEP):
+            k = sum(grid.count * (_log_mgf(grid, alpha + sign * beta)[0] - at) for grid, at, _ in tilted)
+            best = min(best, (k - _LOG_WRAP) / beta)
         return best
 
     first, last = math.floor(-reach(-1.0) / step) - 1, math.ceil(reach(1.0) / step) + 1
@@ -539,23 +542,25 @@ def plan_step(parts: tuple[tuple[Base, int], ...]) -> float | None:
     return round_up(step, 6) if known and step <= 6.0 * fine else None
 
 
-def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float) -> _Tilted | None:
-    """Convolution under the given tilt, or one a little smaller.
+def _fitting(grids: Sequence[_Grid], step: float, scale: float, alpha: float, room: int) -> _Tilted | None:
+    """Convolution under the given tilt, or one a little smaller, in a hundred deviations or ``room`` cells.
 
     Close to the tilt at which single steps with a rare huge loss take over, the tilted sum spreads widely and the
     transform becomes large. A little less tilt serves nearly as well.
     """
-    most = min(_MAX_CELLS, math.ceil(100.0 * scale / step))
+    most = min(_MAX_CELLS, max(math.ceil(100.0 * scale / step), room))
     views = (_convolve(grids, step, shrink * alpha, most) for shrink in (1.0, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0))
     return next((view for view in views if view is not None), None)
 
 
-def _direction_table(sources: Sequence[_Source], step: float, scale: float, exponents: Sequence[float]) -> Array | None:
+def _direction_table(
+    sources: Sequence[_Source], step: float, scale: float, exponents: Sequence[float], room: int
+) -> Array | None:
     known = [_upwards(source, step) for source in sources]
     views: list[_Tilted] = []
     for exponent in exponents:
         alpha = _choose_alpha(known, scale, exponent)
-        view = _fitting(known, step, scale, alpha)
+        view = _fitting(known, step, scale, alpha, room)
         if view is None:
             return None
         views.append(view)
@@ -594,18 +599,20 @@ def loss_table(
     step = plan_step(parts)
     if step is None:
         return None
-    steps = (rise * step, 2.0 * step, 4.0 * step)  # rare huge losses need the room of a larger step
-    tables = (_table_at(parts, each, exponents) for each in steps)
+    steps = [(rise, 0), (2.0, 0), (4.0, 0), *((times, _ROOM) for times in _COARSER)]
+    tables = (_table_at(parts, times * step, exponents, room) for times, room in steps)
     return next((table for table in tables if table is not None), None)
 
 
-def _table_at(parts: tuple[tuple[Base, int], ...], step: float, exponents: Sequence[float]) -> LossTable | None:
+def _table_at(
+    parts: tuple[tuple[Base, int], ...], step: float, exponents: Sequence[float], room: int
+) -> LossTable | None:
     scale = _scale_of(parts)
-    table = _direction_table(_sources(parts) or [], step, scale, exponents)
+    table = _direction_table(_sources(parts) or [], step, scale, exponents, room)
     if table is None:
         return None
     if not all(known[1] for part, _ in parts if (known := _tail_function(part)) is not None):
-        other = _direction_table(_sources(parts, reverse=True) or [], step, scale, exponents)
+        other = _direction_table(_sources(parts, reverse=True) or [], step, scale, exponents, room)
         if other is None:
             return None
         if other.size > table.size:
@@ -631,16 +638,12 @@ def loss_pair(parts: tuple[tuple[Base, int], ...], outcomes: int = 4000) -> tupl
         Log-probabilities of each outcome with and without the record, by increasing privacy loss
         ``log_p - log_q``. Each sums to 1.
     """
-    step = plan_step(parts)
-    sources = None if step is None else _sources(parts, shrink=step)
-    if step is None or not sources:
+    planned = plan_step(parts)
+    if planned is None:
         return None
-    scale = _scale_of(parts)
-    known = [_downwards(source, step) for source in sources]
-    right = _choose_alpha(known, scale, 12.0)
-    # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
-    views = [_fitting(known, step, scale, alpha) for alpha in (0.0, -1.0, right, -1.0 - right)]
-    seen = [view for view in views if view is not None]
+    ladder = [(planned, 0), *((times * planned, _ROOM) for times in _COARSER)]
+    tried = ((step, _pair_views(parts, step, room)) for step, room in ladder)
+    step, seen = next(((step, views) for step, views in tried if views), (planned, []))
     if not seen:
         return None
     first = min(view.first for view in seen)
@@ -672,6 +675,19 @@ def loss_pair(parts: tuple[tuple[Base, int], ...], outcomes: int = 4000) -> tupl
         rest = -math.expm1(min(float(logsumexp(x)), 0.0))
         x[home] = np.logaddexp(x[home], math.log(rest) if rest > 0.0 else -_INF)
     return log_p, log_q
+
+
+def _pair_views(parts: tuple[tuple[Base, int], ...], step: float, room: int) -> list[_Tilted]:
+    """The convolutions that fit, of the losses moved down to a grid, under tilts for the middle and both tails."""
+    sources = _sources(parts, shrink=step)
+    if not sources:
+        return []
+    scale = _scale_of(parts)
+    known = [_downwards(source, step) for source in sources]
+    right = _choose_alpha(known, scale, 12.0)
+    # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
+    views = (_fitting(known, step, scale, alpha, room) for alpha in (0.0, -1.0, right, -1.0 - right))
+    return [view for view in views if view is not None]
 
 
 def _merge(log_mass: Array, width: int) -> Array:

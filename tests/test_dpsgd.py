@@ -452,3 +452,27 @@ def test_random_parameters_keep_upper_above_lower():
                 assert max(_lower(*pair, t)) <= delta * (1.0 + 1e-6) + 1e-13
             if t > 0.0 and base.steps < 50.0 * base.sigma**2:
                 assert t <= max(epsilon_from_rdp(base, math.log(delta)), 0.0) + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps"), [(1e-3, 1.0, 10), (1e-4, 1.0, 10), (1e-4, 1.0, 1000), (1e-4, 0.3, 20), (1e-2, 1.0, 1)]
+)
+def test_rare_huge_losses_have_a_table_too(rate, sigma, steps):
+    """Few steps at a small rate: spread far narrower than the losses; beside dp-accounting's pessimistic grid."""
+    base = DPSGD(rate, sigma, steps)
+    assert base.exact_profile
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    above, below = (
+        accounting.from_gaussian_mechanism(
+            sigma,
+            sampling_prob=rate,
+            value_discretization_interval=1e-4,
+            pessimistic_estimate=pessimistic,
+            use_connect_dots=pessimistic,
+        ).self_compose(steps)
+        for pessimistic in (True, False)
+    )
+    for delta in (1e-5, 1e-6, 1e-8):
+        found = epsilon_from_profile(base, math.log(delta))
+        assert below.get_epsilon_for_delta(delta) - 1e-9 <= found
+        assert found <= 1.01 * above.get_epsilon_for_delta(delta) + 1e-4
