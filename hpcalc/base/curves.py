@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -126,6 +126,24 @@ class ZCDP(CurveBase):
         return 0.0 if self.rho == 0.0 else _INF
 
 
+def _distinct_points(
+    parameter: str,
+    points: Mapping[float, float] | Iterable[tuple[float, float]],
+    checked: Callable[[float, float], tuple[float, float]],
+    twice: str,
+    none: str,
+) -> tuple[tuple[float, float], ...]:
+    """Checked points by increasing first number; ``twice`` and ``none`` say what to do about such points."""
+    clean: dict[float, float] = {}
+    for point in points.items() if isinstance(points, Mapping) else points:
+        x, y = checked(*point)
+        if clean.setdefault(x, y) != y:
+            raise InvalidInput(parameter, x, twice)
+    if not clean:
+        raise InvalidInput(parameter, "(empty)", none)
+    return tuple(sorted(clean.items()))
+
+
 @dataclass(frozen=True)
 class RDPCurve(CurveBase):
     """A Rényi curve known at finitely many orders.
@@ -151,17 +169,15 @@ class RDPCurve(CurveBase):
     def __init__(
         self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
     ) -> None:
-        pairs = points.items() if isinstance(points, Mapping) else points
-        clean: dict[float, float] = {}
-        for order, epsilon in pairs:
+        def checked(order: float, epsilon: float) -> tuple[float, float]:
             order = checked_number("rdp", order, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
-            epsilon = checked_number("rdp", epsilon, 0.0, _INF, f"give ε >= 0 at order {order:g}")
-            if order in clean and clean[order] != epsilon:
-                raise InvalidInput("rdp", order, "this order is given twice with different values; keep one")
-            clean[order] = epsilon
-        if not clean:
-            raise InvalidInput("rdp", "(empty)", "give at least one point ORDER:EPSILON")
-        object.__setattr__(self, "points", tuple(sorted(clean.items())))
+            return order, checked_number("rdp", epsilon, 0.0, _INF, f"give ε >= 0 at order {order:g}")
+
+        twice, none = (
+            "this order is given twice with different values; keep one",
+            "give at least one point ORDER:EPSILON",
+        )
+        object.__setattr__(self, "points", _distinct_points("rdp", points, checked, twice, none))
         object.__setattr__(self, "echo", echo)
 
     @cached_property
@@ -234,17 +250,13 @@ class ProfileCurve(Base):
     def __init__(
         self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
     ) -> None:
-        pairs = points.items() if isinstance(points, Mapping) else points
-        clean: dict[float, float] = {}
-        for epsilon, delta in pairs:
+        def checked(epsilon: float, delta: float) -> tuple[float, float]:
             epsilon = checked_number("profile", epsilon, 0.0, 1e300, "give ε >= 0")
-            delta = checked_number("profile", delta, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
-            if epsilon in clean and clean[epsilon] != delta:
-                raise InvalidInput("profile", epsilon, "this ε is given twice with different δ; keep one")
-            clean[epsilon] = delta
-        if not clean:
-            raise InvalidInput("profile", "(empty)", "give at least one point (epsilon, delta)")
-        object.__setattr__(self, "points", tuple(sorted(clean.items())))
+            return epsilon, checked_number("profile", delta, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
+
+        twice = "this ε is given twice with different δ; keep one"
+        none = "give at least one point (epsilon, delta)"
+        object.__setattr__(self, "points", _distinct_points("profile", points, checked, twice, none))
         object.__setattr__(self, "echo", echo)
 
     @cached_property
