@@ -16,28 +16,12 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 __date__ = "2026-11-28"  # of the release; printed in the man pages, which must not change from build to build
 
 if TYPE_CHECKING:
-    from hpcalc.analysis import bound, compare, convert, plan, utility
-    from hpcalc.base import (
-        ZCDP,
-        ApproxDP,
-        Base,
-        Gaussian,
-        Laplace,
-        ProfileCurve,
-        PureDP,
-        RDPCurve,
-        compose,
-        repeat,
-    )
-    from hpcalc.dpsgd import DPSGD
     from hpcalc.errors import (
         DataFileError,
         ExitCode,
@@ -47,7 +31,20 @@ if TYPE_CHECKING:
         NoFiniteBound,
         TargetOutOfReach,
     )
-    from hpcalc.runs import (
+    from hpcalc.guarantees import (
+        ZCDP,
+        ApproxDP,
+        Gaussian,
+        Guarantee,
+        Laplace,
+        ProfileCurve,
+        PureDP,
+        RDPCurve,
+        compose,
+        repeat,
+    )
+    from hpcalc.guarantees.dpsgd import DPSGD
+    from hpcalc.laws import (
         AtLeastOne,
         AtMost,
         Binomial,
@@ -61,6 +58,7 @@ if TYPE_CHECKING:
         make_law,
         parse_law,
     )
+    from hpcalc.questions import bound, compare, convert, plan, utility
 
 __all__ = [
     "DPSGD",
@@ -68,13 +66,13 @@ __all__ = [
     "ApproxDP",
     "AtLeastOne",
     "AtMost",
-    "Base",
     "Binomial",
     "DataFileError",
     "ExitCode",
     "FinitePmf",
     "Fixed",
     "Gaussian",
+    "Guarantee",
     "HpcalcError",
     "InvalidInput",
     "Laplace",
@@ -103,10 +101,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "analysis": ("bound", "compare", "convert", "plan", "utility"),
-    "base": (
+    "questions": ("bound", "compare", "convert", "plan", "utility"),
+    "guarantees": (
         "ApproxDP",
-        "Base",
+        "Guarantee",
         "Gaussian",
         "Laplace",
         "ProfileCurve",
@@ -116,7 +114,7 @@ _HOME = {
         "compose",
         "repeat",
     ),
-    "dpsgd": ("DPSGD",),
+    "guarantees.dpsgd": ("DPSGD",),
     "errors": (
         "DataFileError",
         "ExitCode",
@@ -126,7 +124,7 @@ _HOME = {
         "NoFiniteBound",
         "TargetOutOfReach",
     ),
-    "runs": (
+    "laws": (
         "AtLeastOne",
         "AtMost",
         "Binomial",
@@ -157,18 +155,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """``hpcalc.convert`` and ``hpcalc.utility`` are functions; the modules of those names must not take their place.
-
-    Importing a submodule binds it as an attribute of its package, which here would hide the public function of the
-    same name. The modules stay reachable as ``from hpcalc.convert import ...``.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -24,10 +24,8 @@ import mpmath as mp
 import numpy as np
 from exact import mpf
 
-from hpcalc.analysis import bound
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.logmath import Array, Rank, log_ndtr, logsubexp, logsumexp
-from hpcalc.runs import (
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -38,6 +36,8 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
+from hpcalc.logspace import Array, Prob, log_ndtr, logsubexp, logsumexp
+from hpcalc.questions import bound
 
 #: Log-probabilities ``(log q, log q')`` of many mechanisms, shape (m, outcomes), outcomes unordered.
 Pair = tuple[Array, Array]
@@ -59,7 +59,7 @@ class Family:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def family(base: Base, log_delta: float, log_mean: float, outcomes: int = 5) -> Family:
+def family(base: Guarantee, log_delta: float, log_mean: float, outcomes: int = 5) -> Family:
     """The family for a base; small outcomes start at sizes around δ."""
     core = base.core
     small = log_delta - max(log_mean, 0.0)
@@ -149,7 +149,7 @@ def _responses(epsilon: float) -> Build:
     return build
 
 
-def check_orders(base: Base, count: int) -> tuple[Array, Array]:
+def check_orders(base: Guarantee, count: int) -> tuple[Array, Array]:
     """Orders and what the guarantee allows there, ``(a-1) rdp(a)``."""
     if base.orders is not None:
         orders = base.orders[np.isfinite(base.orders)]
@@ -172,7 +172,7 @@ def excess(log_q: Array, log_p: Array, orders: Array, budget: Array) -> Array:
     return np.max(np.where(np.isnan(found), np.inf, found), axis=(0, 2)) - 1.0
 
 
-def _tilts(base: Base, count: int) -> Build:
+def _tilts(base: Guarantee, count: int) -> Build:
     """The second law tilted as far as every order allows."""
     orders, budget = check_orders(base, count)
 
@@ -202,8 +202,8 @@ def best_of_k(law: Law, log_mass: Array) -> Array:
     zero = np.full((*log_mass.shape[:-1], 1), -np.inf)
     below = np.concatenate([zero, np.logaddexp.accumulate(log_mass, axis=-1)], axis=-1)
     above = np.concatenate([zero, np.logaddexp.accumulate(log_mass[..., ::-1], axis=-1)], axis=-1)[..., ::-1]
-    rank = Rank(np.minimum(below, 0.0), np.minimum(above, 0.0))
-    lo, hi = Rank(rank.log_u[..., :-1], rank.log_q[..., :-1]), Rank(rank.log_u[..., 1:], rank.log_q[..., 1:])
+    rank = Prob(np.minimum(below, 0.0), np.minimum(above, 0.0))
+    lo, hi = Prob(rank.log_u[..., :-1], rank.log_q[..., :-1]), Prob(rank.log_u[..., 1:], rank.log_q[..., 1:])
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.isneginf(log_mass), -np.inf, law.log_block(lo, hi, log_mass))
 
@@ -329,7 +329,9 @@ def _neighbours(x: Array, order: Array, step: Array) -> tuple[Array, Array]:
     return np.array(points), np.array(orders)
 
 
-def attack(base: Base, law: Law | Threshold, log_delta: float, seed: int, rounds: int, outcomes: int = 5) -> Attack:
+def attack(
+    base: Guarantee, law: Law | Threshold, log_delta: float, seed: int, rounds: int, outcomes: int = 5
+) -> Attack:
     """Best attack on ε at δ."""
     made = family(base, log_delta, law.log_mean, outcomes)
     rng = np.random.default_rng(seed)
@@ -339,7 +341,7 @@ def attack(base: Base, law: Law | Threshold, log_delta: float, seed: int, rounds
     return search(made, score, rng, rounds)
 
 
-def renyi_attack(base: Base, law: Law, order: float, seed: int, rounds: int, outcomes: int = 5) -> Attack:
+def renyi_attack(base: Guarantee, law: Law, order: float, seed: int, rounds: int, outcomes: int = 5) -> Attack:
     """Best attack on the whole search's Rényi divergence at an order."""
     made = family(base, -12.0, law.log_mean, outcomes)
     zero = law.log_prob_zero
@@ -366,7 +368,7 @@ def _conditional_epsilon(law: Threshold, log_q: Array, log_p: Array, log_delta: 
 # The grid
 # ---------------------------------------------------------------------------------------------------------------
 
-BASES: dict[str, tuple[Base, ...]] = {
+BASES: dict[str, tuple[Guarantee, ...]] = {
     "pure": (PureDP(0.1), PureDP(1.0), PureDP(4.0)),
     "approx": (ApproxDP(0.5, 1e-8), ApproxDP(1.0, 1e-4)),
     "gaussian": (Gaussian(5**0.5), Gaussian(0.7), Gaussian(10.0)),
@@ -396,7 +398,7 @@ DELTAS = (1e-9, 1e-6, 1e-3, 0.1)
 class Case:
     """One row of the report."""
 
-    base: Base
+    base: Guarantee
     law: Law | Threshold
     delta: float
     attack: Attack
@@ -421,7 +423,7 @@ class Case:
         return bool(self.attack.exact_epsilon(self.law, math.log(self.delta)) > mpf(self.epsilon) * (1 + mpf(1e-12)))
 
 
-def examine(base: Base, law: Law | Threshold, delta: float, seed: int, rounds: int, outcomes: int = 5) -> Case:
+def examine(base: Guarantee, law: Law | Threshold, delta: float, seed: int, rounds: int, outcomes: int = 5) -> Case:
     """Attack one question and set it beside the answer; the smallest of all bounds is the one to break."""
     answer = bound(base, law, delta=delta)
     found = attack(base, law, math.log(delta), seed, rounds, outcomes)

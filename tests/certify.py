@@ -28,10 +28,11 @@ import mpmath as mp
 import numpy as np
 from exact import mpf
 
-from hpcalc import logmath, paper
-from hpcalc.analysis import bound
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.convert import (
+from hpcalc import logspace as logmath
+from hpcalc.bounds import paper
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import ProfileBound, RefinedRDP, refined_pure
+from hpcalc.conversion import (
     Conversion,
     Curve,
     cks_log_delta,
@@ -41,13 +42,9 @@ from hpcalc.convert import (
     minimise_over_orders,
 )
 from hpcalc.errors import HpcalcError
-from hpcalc.instances import region_pair
-from hpcalc.instances.pairs import order_b
-from hpcalc.logmath import Rank, round_down, round_up
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import ProfileBound, RefinedRDP, refined_pure
-from hpcalc.region import region_from_rdp
-from hpcalc.runs import (
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve
+from hpcalc.guarantees.region import region_from_rdp
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -59,6 +56,10 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
+from hpcalc.logspace import Prob, round_down, round_up
+from hpcalc.lower import region_pair
+from hpcalc.lower.pairs import order_b
+from hpcalc.questions import bound
 
 #: How far below the true value a double may fall: rounding of the answer and of the inputs it is made from.
 ROUNDING = 2e-13
@@ -112,13 +113,13 @@ def an_order(rng: random.Random) -> float:
     return 1.0 + log_uniform(rng, 1e-9, 1e9) if rng.random() < 0.5 else 1.0 + log_uniform(rng, 1e-2, 1e3)
 
 
-def a_rank(rng: random.Random) -> Rank:
+def a_rank(rng: random.Random) -> Prob:
     kind = rng.random()
     if kind < 0.4:
-        return Rank.from_log_u(np.array([-log_uniform(rng, 1e-17, 690.0)]))
+        return Prob.from_log_u(np.array([-log_uniform(rng, 1e-17, 690.0)]))
     if kind < 0.7:
-        return Rank.from_log_q(np.array([-log_uniform(rng, 1e-17, 690.0)]))
-    return Rank.from_normal(np.array([rng.uniform(-12.0, 12.0)]))
+        return Prob.from_log_q(np.array([-log_uniform(rng, 1e-17, 690.0)]))
+    return Prob.from_normal(np.array([rng.uniform(-12.0, 12.0)]))
 
 
 def an_eta(rng: random.Random) -> float:
@@ -203,7 +204,7 @@ def a_moderate_law(rng: random.Random) -> Law:
     )()
 
 
-def a_closed_base(rng: random.Random) -> Base:
+def a_closed_base(rng: random.Random) -> Guarantee:
     """Bases whose own profile and region are in closed form."""
     return rng.choice(
         (
@@ -215,7 +216,7 @@ def a_closed_base(rng: random.Random) -> Base:
     )()
 
 
-def a_moderate_base(rng: random.Random) -> Base:
+def a_moderate_base(rng: random.Random) -> Guarantee:
     return rng.choice(
         (
             lambda: PureDP(log_uniform(rng, 1e-3, 10.0)),
@@ -233,7 +234,7 @@ def a_curve(rng: random.Random) -> RDPCurve:
     return RDPCurve([*points, (math.inf, cap)] if rng.random() < 0.2 else points)
 
 
-def a_base(rng: random.Random) -> Base:
+def a_base(rng: random.Random) -> Guarantee:
     kind = rng.random()
     if kind < 0.5:
         return a_closed_base(rng)
@@ -293,7 +294,7 @@ def laws(rng: random.Random) -> Iterator[Check]:
         # f'(x) of the thinned law is proportional to f'(x (1-delta0))
         kept, lost = mp.exp(mpf(keep)), -mp.expm1(mpf(keep))
         ratio = exact.log_density(law, lost + kept * u, kept * q) - exact.log_density(law, lost, kept)
-        zero = Rank.from_u(np.array([0.0]))
+        zero = Prob.from_u(np.array([0.0]))
         got = float(thinned.log_density(at)[0] - thinned.log_density(zero)[0])
         size = max(size, abs(ratio), abs(mpf(thinned.log_mean)))
         yield Check(name + f"thinned by {delta0!r}", got, ratio, 1e-10, 1e-10, size)
@@ -332,7 +333,7 @@ def region(rng: random.Random) -> Iterator[Check]:
     base = a_closed_base(rng)
     if isinstance(base, Gaussian):
         x, s = rng.uniform(-38.0, 38.0), exact.loss_of(base)
-        at = Rank.from_normal(np.array([x]))
+        at = Prob.from_normal(np.array([x]))
         got = base.region(at)
         v, qv = exact.phi_tail(-(mpf(x) + s)), exact.phi_tail(mpf(x) + s)
         # what a rounding of log u moves: x by its share of x^2/2
@@ -352,7 +353,7 @@ def region(rng: random.Random) -> Iterator[Check]:
         yield Check(name + ".q", -float(got.log_q[0]), -mp.log(qv), 1e-11, 1e-11, size)
 
 
-def _order_allowing(base: Base, v: tuple[mpf, mpf], u: tuple[mpf, mpf]) -> mpf:
+def _order_allowing(base: Guarantee, v: tuple[mpf, mpf], u: tuple[mpf, mpf]) -> mpf:
     """Largest excess of a two-outcome divergence over the curve, over orders and both directions (relative)."""
     orders = base.orders if base.orders is not None else 1.0 + np.exp(np.linspace(-25.0, 25.0, 1201))
     orders = orders[np.isfinite(orders)]
@@ -389,8 +390,8 @@ def _order_allowing(base: Base, v: tuple[mpf, mpf], u: tuple[mpf, mpf]) -> mpf:
 
 @room
 def renyi_region(rng: random.Random) -> Iterator[Check]:
-    base: Base = ZCDP(log_uniform(rng, 1e-12, 1e6)) if rng.random() < 0.6 else a_curve(rng)
-    at = a_rank(rng) if rng.random() < 0.5 else Rank.from_normal(np.array([rng.uniform(-30.0, 30.0)]))
+    base: Guarantee = ZCDP(log_uniform(rng, 1e-12, 1e6)) if rng.random() < 0.6 else a_curve(rng)
+    at = a_rank(rng) if rng.random() < 0.5 else Prob.from_normal(np.array([rng.uniform(-30.0, 30.0)]))
     u = exact.rank_of(at)
     if base.pure_epsilon < math.inf or not (u[0] > 0 and u[1] > 0):
         return
@@ -420,7 +421,7 @@ def renyi_region(rng: random.Random) -> Iterator[Check]:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def _renyi_base(rng: random.Random) -> Base:
+def _renyi_base(rng: random.Random) -> Guarantee:
     return rng.choice(
         (
             lambda: ZCDP(log_uniform(rng, 1e-12, 1e6)),
@@ -452,7 +453,7 @@ def conversion(rng: random.Random) -> Iterator[Check]:
         yield Check(f"{base!r} delta at {epsilon!r}", back.value, min(best, mpf(0)), 1e-9, 1.0, size)
 
 
-def _converted(base: Base, log_delta: float, answer: Conversion, rule: str) -> Iterator[Check]:
+def _converted(base: Guarantee, log_delta: float, answer: Conversion, rule: str) -> Iterator[Check]:
     name = f"{base!r} {rule} at log delta {log_delta!r}"
     if answer.rule == "pure":
         yield Check(name, answer.value, mpf(base.pure_epsilon), 1e-15, 1e-15)
@@ -515,7 +516,7 @@ def theorem_2(rng: random.Random) -> Iterator[Check]:
         yield Check(name, got, one_run + (1 + eta) * best, 1e-9)
 
 
-def _terms_in_doubles(base: Base, law: TruncatedNegativeBinomial, b: np.ndarray, sharper: bool) -> np.ndarray:
+def _terms_in_doubles(base: Guarantee, law: TruncatedNegativeBinomial, b: np.ndarray, sharper: bool) -> np.ndarray:
     length = -law.log_gamma
     if sharper:
         return np.logaddexp(0.0, logmath.log_expm1(length) + (b - 1.0) * base.rdp(b)) / b
@@ -598,7 +599,7 @@ def lemma_22(rng: random.Random) -> Iterator[Check]:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def _score_point(base: Base, x: mpf) -> tuple[tuple[mpf, mpf], tuple[mpf, mpf]]:
+def _score_point(base: Guarantee, x: mpf) -> tuple[tuple[mpf, mpf], tuple[mpf, mpf]]:
     """``(u, 1-u), (V, 1-V)`` at a normal score."""
     u, q = exact.phi_tail(-x), exact.phi_tail(x)
     if isinstance(base, Gaussian):
@@ -607,10 +608,10 @@ def _score_point(base: Base, x: mpf) -> tuple[tuple[mpf, mpf], tuple[mpf, mpf]]:
     return (u, q), exact.region(base, u, q)
 
 
-def _true_log_m(base: Base, law: Law, order: float) -> mpf:
+def _true_log_m(base: Guarantee, law: Law, order: float) -> mpf:
     """``log sup_u F(u)^a F(V(u))^(1-a)`` from below, by a scan in doubles and golden section in 50 digits."""
     x = np.concatenate([np.linspace(-37.0, 60.0, 2000), np.asarray(base.kinks)])
-    at = Rank.from_normal(x)
+    at = Prob.from_normal(x)
     with np.errstate(invalid="ignore", over="ignore"):
         value = order * law.log_density(at) - (order - 1.0) * law.log_density(base.region(at))
     start = float(x[int(np.nanargmax(value))])
@@ -733,8 +734,8 @@ def refined_pure_dp(rng: random.Random) -> Iterator[Check]:
     tolerance = 1e-9
     if isinstance(law, FinitePmf):
         log_u = np.linspace(-60.0 - epsilon, float(mp.log(edge)), 4000)
-        f = law.log_density(Rank.from_log_u(log_u))
-        g = law.log_density(Rank.from_log_u(np.minimum(log_u + epsilon, 0.0)))
+        f = law.log_density(Prob.from_log_u(log_u))
+        g = law.log_density(Prob.from_log_u(np.minimum(log_u + epsilon, 0.0)))
         top = float(log_u[int(np.nanargmax(np.where(np.isfinite(g), f - g, -np.inf)))])
         step = mpf(log_u[1] - log_u[0])
         for _ in range(12):

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import mpmath as mp
 
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP
-from hpcalc.logmath import Rank
-from hpcalc.runs import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP
+from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.logspace import Prob
 
 mp.mp.dps = 50
 
@@ -174,7 +174,7 @@ def log_prob_zero(law: Law) -> mpf:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def loss_of(base: Base) -> mpf:
+def loss_of(base: Guarantee) -> mpf:
     """The scale of one run's loss: ε, 1/sigma, 1/scale or ρ."""
     if isinstance(base, (PureDP, ApproxDP)):
         return mpf(base.epsilon)
@@ -187,7 +187,7 @@ def loss_of(base: Base) -> mpf:
     raise TypeError(base)
 
 
-def rdp(base: Base, order: float) -> mpf:
+def rdp(base: Guarantee, order: float) -> mpf:
     a, x = mpf(order), loss_of(base)
     if isinstance(base, ZCDP):
         return x * a
@@ -205,7 +205,7 @@ def rdp(base: Base, order: float) -> mpf:
     return log1p(excess) / (a - 1)
 
 
-def log_profile(base: Base, t: float) -> mpf:
+def log_profile(base: Guarantee, t: float) -> mpf:
     """Log of the mechanism's own privacy profile at ``t >= 0``."""
     t, x = mpf(t), loss_of(base)
     if isinstance(base, (PureDP, ApproxDP)):
@@ -224,7 +224,7 @@ def log_profile(base: Base, t: float) -> mpf:
     return mp.log(delta) if delta > 0 else -mp.inf
 
 
-def region(base: Base, u: mpf, q: mpf) -> tuple[mpf, mpf]:
+def region(base: Guarantee, u: mpf, q: mpf) -> tuple[mpf, mpf]:
     """``(V(u), 1 - V(u))`` in closed form (not for a Gaussian, which is sampled by its normal score)."""
     x = loss_of(base)
     if isinstance(base, PureDP):
@@ -294,6 +294,6 @@ def least(objective: Callable[[mpf], mpf], start: float, width: float = 3.0, rou
     return min(fa, fb)
 
 
-def rank_of(point: Rank, index: int = 0) -> tuple[mpf, mpf]:
-    """``(u, 1-u)`` of one entry of a Rank."""
+def rank_of(point: Prob, index: int = 0) -> tuple[mpf, mpf]:
+    """``(u, 1-u)`` of one entry of a Prob."""
     return rank(float(point.log_u.ravel()[index]), float(point.log_q.ravel()[index]))

@@ -16,8 +16,7 @@ from typing import TypeAlias
 import mpmath as mp
 import numpy as np
 
-from hpcalc.logmath import Array
-from hpcalc.runs import (
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -28,6 +27,7 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
+from hpcalc.logspace import Array
 
 mp.mp.dps = 50
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from adversary import BASES, DELTAS, LAWS, attack, check_orders, examine, excess, family, renyi_attack
 
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.refined import RefinedRDP
-from hpcalc.runs import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
+from hpcalc.bounds.refined import RefinedRDP
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve
+from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
 
 
-def rounds(base: Base) -> int:
+def rounds(base: Guarantee) -> int:
     """Rounds of the search that take about a quarter of a second."""
     return 10 if isinstance(base, ZCDP) else 50 if isinstance(base, RDPCurve) else 150
 

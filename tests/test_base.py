@@ -11,12 +11,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.base import (
+from hpcalc.conversion import epsilon_at
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import (
     ZCDP,
     ApproxDP,
-    Base,
     Composition,
     Gaussian,
+    Guarantee,
     Laplace,
     ProfileCurve,
     PureDP,
@@ -24,29 +26,27 @@ from hpcalc.base import (
     compose,
     repeat,
 )
-from hpcalc.base.composition import RenyiSum
-from hpcalc.convert import epsilon_at
-from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Rank, log_ndtr
+from hpcalc.guarantees.composition import RenyiSum
+from hpcalc.logspace import Prob, log_ndtr
 
 mpf = mp.mpf
 LOSSES = [1e-9, 1e-4, 0.05, 1.0, 7.0, 100.0]
 ORDERS = [1.0 + 1e-15, 1.0 + 1e-9, 1.001, 1.5, 2.0, 7.3, 64.0, 1e4, 1e12]
 
-PLAIN: list[Base] = [
+PLAIN: list[Guarantee] = [
     *(PureDP(x) for x in LOSSES),
     *(Gaussian(1.0 / x) for x in LOSSES),
     *(Laplace(1.0 / x) for x in LOSSES),
     *(ApproxDP(x, d) for x in LOSSES for d in (1e-12, 0.01)),
 ]
-CURVES: list[Base] = [
+CURVES: list[Guarantee] = [
     *(ZCDP(x) for x in (1e-8, 1e-3, 0.1, 1.0, 20.0)),
     RDPCurve({2.0: 0.5}),
     RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0, 64.0: 9.0}),
     RDPCurve({2.0: 1.0, math.inf: 1.2}),
     RDPCurve({math.inf: 0.7}),
 ]
-MORE: list[Base] = [
+MORE: list[Guarantee] = [
     ProfileCurve({0.0: 0.3, 0.5: 0.1, 1.0: 1e-3, 2.0: 1e-9}),
     ProfileCurve({0.5: 0.1, 1.0: 0.0}),
     ProfileCurve({1.0: 1e-6}),
@@ -59,10 +59,10 @@ MORE: list[Base] = [
 EVERYTHING = [*PLAIN, *CURVES, *MORE]
 
 
-def pairs() -> Rank:
+def pairs() -> Prob:
     """Ranks over the whole range, both tails."""
     z = np.concatenate([-np.geomspace(1e3, 0.1, 25), [0.0], np.geomspace(0.1, 700.0, 25)])
-    return Rank.from_logit(z)
+    return Prob.from_logit(z)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_region_against_mpmath(base):
 @pytest.mark.parametrize("sigma", [0.02, 0.5, 1.0, 3.0, 1e3, 1e9])
 def test_region_of_the_gaussian(sigma):
     x = np.array([-37.0, -20.0, -5.0, -1.0, 0.0, 1.0, 5.0, 20.0, 37.0])
-    image = Gaussian(sigma).region(Rank.from_normal(x))
+    image = Gaussian(sigma).region(Prob.from_normal(x))
     for score, log_v, log_qv in zip(x, image.log_u, image.log_q, strict=True):
         moved = mpf(float(score)) + 1 / mpf(sigma)
         for found, true in ((log_v, exact.log_phi(moved)), (log_qv, exact.log_phi(-moved))):
@@ -146,7 +146,7 @@ def test_region_of_the_gaussian(sigma):
 
 @pytest.mark.parametrize("base", EVERYTHING, ids=repr)
 def test_region_is_concave_increasing_and_above_u(base):
-    rank = Rank.from_normal(np.linspace(-9.0, 9.0, 73))
+    rank = Prob.from_normal(np.linspace(-9.0, 9.0, 73))
     image = base.region(rank)
     assert np.all(image.log_u >= rank.log_u)
     assert np.all(image.log_q <= rank.log_q)
@@ -160,7 +160,7 @@ def test_region_is_concave_increasing_and_above_u(base):
     # one neighbour may take the other's place: 1 - u is in the image of 1 - v
     back = base.region(image.complement())
     assert np.all(back.log_u >= rank.log_q - 1e-5 - 1e-12 * np.abs(rank.log_q))
-    ends = base.region(Rank(np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])))
+    ends = base.region(Prob(np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])))
     assert ends.log_u[1] == pytest.approx(0.0, abs=1e-15)
     assert ends.log_q[1] == -math.inf
     assert ends.log_u[0] == pytest.approx(math.log(base.slack) if base.slack else -math.inf) or (
@@ -185,7 +185,7 @@ def test_profile_falls_and_is_convex_in_the_odds(base):
 def test_profile_and_region_agree(base):
     """``sup_u V(u) - e^t u`` is the profile where both are the mechanism's own, and at most it elsewhere."""
     count = 4001 if base.exact_profile else 301
-    u = Rank.from_normal(np.unique(np.concatenate([np.linspace(-12.0, 12.0, count), base.kinks])))
+    u = Prob.from_normal(np.unique(np.concatenate([np.linspace(-12.0, 12.0, count), base.kinks])))
     v = base.region(u)
     for t in (0.0, 0.3, 1.0, 2.5):
         best = float(np.max(np.exp(v.log_u) - np.exp(t + u.log_u)))
@@ -203,10 +203,10 @@ def test_kinks_are_corners(base):
             continue
         h = 1e-3 * math.exp(float(log_ndtr(-abs(x))))
         centre = math.exp(float(log_ndtr(x)))
-        image = base.region(Rank.from_u(np.array([centre])))
+        image = base.region(Prob.from_u(np.array([centre])))
         if float(image.log_q[0]) < -12.0 or float(image.log_u[0]) < -12.0:
             continue  # too close to 0 or 1 for differences
-        v = np.exp(base.region(Rank.from_u(centre + h * np.array([-2.0, -1.0, 1.0, 2.0]))).log_u)
+        v = np.exp(base.region(Prob.from_u(centre + h * np.array([-2.0, -1.0, 1.0, 2.0]))).log_u)
         before, after = (v[1] - v[0]) / h, (v[3] - v[2]) / h
         assert before > after - 1e-6 * before
 
@@ -246,7 +246,7 @@ def test_region_from_renyi_by_brute_force(base):
             low, high = (mid, high) if fine else (low, mid)
         if base.pure_epsilon < math.inf:
             low = min(low, math.exp(base.pure_epsilon) * u, 1.0 - math.exp(-base.pure_epsilon) * (1.0 - u))
-        found = float(base.region(Rank.from_u(np.array([u]))).u[0])
+        found = float(base.region(Prob.from_u(np.array([u]))).u[0])
         # a grid of orders allows a little more than all of them do; the product, at most its tolerance more than they
         assert found == pytest.approx(low, rel=3e-5)
         assert found <= low * (1.0 + 1e-6)
@@ -438,7 +438,7 @@ def test_nothing_and_everything():
         assert np.all(everything.region(rank).log_u == 0.0)
         assert everything.log_profile(5.0) == 0.0
         assert not everything.finite
-        assert everything.region(Rank(np.array([-np.inf]), np.array([0.0]))).log_u[0] in (-math.inf, 0.0)
+        assert everything.region(Prob(np.array([-np.inf]), np.array([0.0]))).log_u[0] in (-math.inf, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -528,7 +528,7 @@ def test_a_curve_that_is_infinite_everywhere_says_nothing():
 
 def test_a_sum_of_pure_parts_keeps_to_their_pure_region():
     base = RenyiSum(((PureDP(0.5), 1), (Laplace(2.0), 1)))
-    rank = Rank.from_normal(np.linspace(-8.0, 5.0, 40))
+    rank = Prob.from_normal(np.linspace(-8.0, 5.0, 40))
     found, pure = base.region(rank), PureDP(1.0).region(rank)
     assert np.all(found.log_u <= pure.log_u)
     assert np.all(found.log_q >= pure.log_q)
@@ -553,7 +553,7 @@ def test_a_composition_of_one_part_is_that_part():
 @pytest.mark.parametrize("base", [ZCDP(0.1), ZCDP(20.0)])
 def test_regions_beyond_every_grid_are_consistent(base):
     # beyond normal scores of 43 the points are solved among themselves; what they say joins on
-    rank = Rank.from_log_u(np.array([-2000.0, -1500.0, -1000.0, -930.0, -900.0, -800.0]))
+    rank = Prob.from_log_u(np.array([-2000.0, -1500.0, -1000.0, -930.0, -900.0, -800.0]))
     image = base.region(rank)
     lo, hi = np.array([1.0001, 5.0, 40.0, 300.0])[:, None], rank.log_u
     allowed = np.min(((lo - 1.0) * base.rdp(lo) + (lo - 1.0) * hi) / lo, axis=0)

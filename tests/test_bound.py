@@ -12,14 +12,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc import paper
-from hpcalc.analysis import bound
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose
-from hpcalc.convert import epsilon_from_rdp
+from hpcalc.bounds import paper
+from hpcalc.bounds.refined import RefinedRDP
+from hpcalc.conversion import epsilon_from_rdp
 from hpcalc.errors import ExitCode, InvalidInput
-from hpcalc.logmath import Rank
-from hpcalc.refined import RefinedRDP
-from hpcalc.runs import (
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve, compose
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -30,6 +28,8 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
+from hpcalc.logspace import Prob
+from hpcalc.questions import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 from_gamma = TruncatedNegativeBinomial.from_gamma
@@ -118,7 +118,7 @@ EVERY_LAW: list[Any] = [
     AtLeastOne(Poisson(0.5)),
     Threshold(0.1),
 ]
-EVERY_BASE: list[Base] = [
+EVERY_BASE: list[Guarantee] = [
     PureDP(1.0),
     ZCDP(0.1),
     ApproxDP(0.5, 1e-8),
@@ -295,7 +295,7 @@ def test_poisson_below_mean_one():
     law = Poisson(0.5)
     found = float(RefinedRDP(ZCDP(0.1), law).sharpen(2.0).rdp(2.0))
     x = np.linspace(-12.0, 12.0, 4001)
-    rank = Rank.from_normal(x)
+    rank = Prob.from_normal(x)
     image = ZCDP(0.1).region(rank)
     log_m = float(np.max(2.0 * law.log_density(rank) - law.log_density(image)))
     assert found == pytest.approx(math.log1p(math.exp(log_m) * math.expm1(0.2)), rel=1e-4)
@@ -389,7 +389,7 @@ def test_reported_number_is_the_curves_conversion():
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def gap(base: Base, law: Law, delta: float) -> float:
+def gap(base: Guarantee, law: Law, delta: float) -> float:
     answer = bound(base, law, delta=delta)
     assert answer.lower is not None
     assert answer.lower.epsilon <= answer.epsilon, (base, law, delta)
@@ -429,7 +429,7 @@ def test_gap_is_at_most_half_a_percent_at_random(seed):
         return math.exp(rng.uniform(math.log(low), math.log(high)))
 
     for _ in range(60):
-        base: Base = rng.choice([Gaussian(size(0.5, 3.0)), ZCDP(size(0.005, 1.0))])
+        base: Guarantee = rng.choice([Gaussian(size(0.5, 3.0)), ZCDP(size(0.005, 1.0))])
         mean = size(1.0, 50.0 if isinstance(base, ZCDP) else 100.0)
         p = rng.uniform(0.02, 0.3)
         law = rng.choice(

@@ -12,10 +12,10 @@ import pytest
 from goldens import run
 
 from hpcalc import HpcalcError, InvalidInput
-from hpcalc.analysis import bound, compare, convert, utility
-from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve
 from hpcalc.cli import main
-from hpcalc.runs import FinitePmf, Fixed, Poisson, Threshold
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve
+from hpcalc.laws import FinitePmf, Fixed, Poisson, Threshold
+from hpcalc.questions import bound, compare, convert, utility
 
 REFUSED = {
     "compare --selection 10 --success-rate 0.1": "--success-rate 0.1: does not go with --selection",

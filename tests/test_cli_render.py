@@ -15,9 +15,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcalc.render import render
-from hpcalc.render.digits import DOWN, ECHO, NEAREST, UP, direction, fixed, rounded, significant
-from hpcalc.render.legible import legible
+from hpcalc.output import render
+from hpcalc.output.digits import DOWN, ECHO, NEAREST, UP, direction, fixed, rounded, significant
+from hpcalc.output.legible import legible
 
 BOUND: dict[str, Any] = {
     "hpcalc_version": "0.1.0",

@@ -26,7 +26,7 @@ PATHS = {
     f"{SEARCH} --zcdp 0.1 --format yaml": (NO_TABLE, "the common question: NumPy is enough, YAML is written by hand"),
     f"{SEARCH} --zcdp 0.1 --format json": (NO_TABLE, "as above"),
     f"{SEARCH} --pure 0.3 --format json": (NO_TABLE, "closed forms"),
-    f"{SEARCH} --gaussian 2 --format csv": (NO_TABLE, "hpcalc.logmath has the normal distribution"),
+    f"{SEARCH} --gaussian 2 --format csv": (NO_TABLE, "hpcalc.logspace has the normal distribution"),
     "bound --dist tnb --eta 0 --mean 10 --gaussian 2 --format markdown": (NO_TABLE, "Markdown is plain text"),
     f"{SEARCH} --zcdp 0.1": (("scipy", "yaml", "matplotlib"), "a table needs rich, not scipy"),
     "convert --gaussian 2 --format json": (NO_TABLE, "one closed form"),
@@ -88,13 +88,13 @@ def test_importing_the_package_costs_nothing() -> None:
 
 def test_the_public_names_resolve_and_modules_do_not_hide_them() -> None:
     import hpcalc
-    import hpcalc.convert
-    import hpcalc.utility
+    import hpcalc.conversion
+    import hpcalc.questions.measures
 
     for name in hpcalc.__all__:
         assert getattr(hpcalc, name) is not None
-    assert callable(hpcalc.convert)
-    assert callable(hpcalc.utility)
+    assert callable(hpcalc.conversion)
+    assert callable(hpcalc.questions.measures)
     assert set(hpcalc.__all__) <= set(dir(hpcalc))
     with pytest.raises(AttributeError, match="no attribute 'bond'"):
         hpcalc.bond  # noqa: B018 - the access is the test

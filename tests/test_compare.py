@@ -20,8 +20,8 @@ from hpcalc import (
     bound,
     compare,
 )
-from hpcalc.analysis.comparing import parse_sweep
 from hpcalc.errors import ExitCode
+from hpcalc.questions.comparing import parse_sweep
 
 _PAPER = ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
 

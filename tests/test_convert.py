@@ -10,8 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
-from hpcalc.convert import (
+from hpcalc.conversion import (
     CKS,
     EXACT_PROFILE,
     EXACT_REGION,
@@ -34,7 +33,8 @@ from hpcalc.convert import (
     zcdp_of,
 )
 from hpcalc.errors import InvalidInput, NoFiniteBound
-from hpcalc.logmath import Rank
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
+from hpcalc.logspace import Prob
 from hpcalc.solve import Grid, last_passing
 
 LOG = math.log
@@ -428,7 +428,7 @@ def test_supremum_walks_the_ranks_it_says():
 
     def root(rank):
         asked.append(rank.log_u - rank.log_q)
-        return Rank.from_log_u(0.5 * rank.log_u)
+        return Prob.from_log_u(0.5 * rank.log_u)
 
     def gain(log_u, log_v):
         with np.errstate(divide="ignore"):
@@ -780,11 +780,11 @@ def test_supremum_along_a_curve_in_closed_form():
 
     def root(rank):  # V(u) = sqrt(u)
         sizes.append(rank.log_u.size)
-        return Rank.from_log_u(0.5 * rank.log_u)
+        return Prob.from_log_u(0.5 * rank.log_u)
 
     def dome(rank):  # V(u) = 1 - (1-u)^2
         log_q = 2.0 * rank.log_q
-        return Rank(np.log(-np.expm1(log_q)), log_q)
+        return Prob(np.log(-np.expm1(log_q)), log_q)
 
     # (sqrt(u) - d)/u is 1/(4d) at u = 4d^2
     for d in (1e-12, 1e-3, 0.2):

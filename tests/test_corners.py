@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from test_instances import three_points, worst_order
 
-from hpcalc import dpsgd, pld
-from hpcalc.analysis import bound, selection
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
-from hpcalc.convert import Curve, epsilon_from_rdp
-from hpcalc.dpsgd import DPSGD
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import envelope
+from hpcalc.conversion import Curve, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
-from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import envelope
-from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve, compose, dpsgd, repeat
+from hpcalc.guarantees import loss_distribution as pld
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
+from hpcalc.lower import LowerBound, conditional_lower_bound, lower_bound
+from hpcalc.questions import bound, selection
 
 # ---------------------------------------------------------------------------------------------------------------------
 # explicit mechanisms
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def found_instance(base: Base, law: Law, delta: float, of: Base | None = None) -> LowerBound | None:
+def found_instance(base: Guarantee, law: Law, delta: float, of: Guarantee | None = None) -> LowerBound | None:
     """The lower bound, looked for by the curve of ``of`` and without an upper bound to compare with."""
     return lower_bound(base, law, math.log(delta), math.inf, rank_curve(of or base, law))
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from adversary import examine
 
-from hpcalc import counted
-from hpcalc.analysis.methods import Question, evaluate, wanted
-from hpcalc.base import ZCDP, Base, Gaussian, RDPCurve
-from hpcalc.instances import lower_bound
-from hpcalc.refined import RefinedRDP
-from hpcalc.runs import Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.bounds import counted
+from hpcalc.bounds.refined import RefinedRDP
+from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, RDPCurve
+from hpcalc.laws import Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.lower import lower_bound
+from hpcalc.questions.methods import Question, evaluate, wanted
 
 
 def tnb(mean: float, eta: float) -> TruncatedNegativeBinomial:
@@ -25,7 +25,7 @@ def tnb(mean: float, eta: float) -> TruncatedNegativeBinomial:
 
 CURVE = RDPCurve({1.5: 0.0054, 2.0: 0.0072, 4.0: 0.0144, 8.0: 0.0288, 16.0: 0.0576, 32.0: 0.1152, 64.0: 0.2304})
 
-CASES: list[tuple[Base, Law, float]] = [
+CASES: list[tuple[Guarantee, Law, float]] = [
     (ZCDP(0.005), Binomial(34, 0.3), 1e-5),
     (ZCDP(0.005), Poisson(10.0), 1e-5),
     (ZCDP(0.02), Binomial(34, 0.3), 1e-5),
@@ -39,10 +39,10 @@ CASES: list[tuple[Base, Law, float]] = [
 ]
 
 
-def plain_and_counted(base: Base, law: Law, delta: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float]:
+def plain_and_counted(base: Guarantee, law: Law, delta: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float]:
     question = Question(base, law, math.log(delta))
     (found,) = evaluate(question, wanted("refined-rdp"))
-    monkeypatch.setattr("hpcalc.analysis.methods.counted_epsilon", lambda *given: given[4])
+    monkeypatch.setattr("hpcalc.questions.methods.counted_epsilon", lambda *given: given[4])
     (plain,) = evaluate(question, wanted("refined-rdp"))
     monkeypatch.undo()
     return plain.epsilon, found.epsilon

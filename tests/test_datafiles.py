@@ -10,10 +10,10 @@ import tracemalloc
 import pytest
 
 from hpcalc import bound
-from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.cli import main
-from hpcalc.convert import epsilon_at
-from hpcalc.datafiles import (
+from hpcalc.conversion import epsilon_at
+from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
+from hpcalc.files import (
     parse_rdp_text,
     profile_text,
     rdp_text,
@@ -22,9 +22,9 @@ from hpcalc.datafiles import (
     read_rdp,
     read_scores,
 )
-from hpcalc.dpsgd import DPSGD
-from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
-from hpcalc.runs import Poisson, TruncatedNegativeBinomial
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.laws import Poisson, TruncatedNegativeBinomial
 
 CURVE = {1.5: 0.31, 2.0: 0.42, 64.0: 2.9, math.inf: 3.1}
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, Poisson, PureDP, RDPCurve, TruncatedNegativeBinomial, bound
-from hpcalc.base import compose
-from hpcalc.logmath import Rank
-from hpcalc.ranks import _known_regions
-from hpcalc.region import _seeds
-from hpcalc.runs import AtMost, Binomial, Fixed
+from hpcalc.bounds.ranks import _known_regions
+from hpcalc.guarantees import compose
+from hpcalc.guarantees.region import _seeds
+from hpcalc.laws import AtMost, Binomial, Fixed
+from hpcalc.logspace import Prob
 
 SCRIPT = """
 import json
 from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, Poisson, TruncatedNegativeBinomial, bound
-from hpcalc.runs import AtMost, Binomial
+from hpcalc.laws import AtMost, Binomial
 tnb = TruncatedNegativeBinomial.with_mean(10.0, eta=0.5)
 asked = [
     (ZCDP(0.1), Poisson(10.0)),
@@ -87,9 +87,9 @@ def test_what_was_asked_before_changes_nothing(base, law):
 )
 def test_a_region_does_not_depend_on_the_ranks_asked_for_beside_it(base):
     x = np.concatenate([np.linspace(-41.0, 38.0, 60), np.linspace(-6.0, 3.0, 61)])
-    whole = base.region(Rank.from_normal(x))
+    whole = base.region(Prob.from_normal(x))
     for size in (1, 7):
-        parts = [base.region(Rank.from_normal(x[i : i + size])) for i in range(0, x.size, size)]
+        parts = [base.region(Prob.from_normal(x[i : i + size])) for i in range(0, x.size, size)]
         for name in ("log_u", "log_q"):
             together = np.concatenate([getattr(part, name) for part in parts])
             np.testing.assert_array_equal(together, getattr(whole, name))
@@ -99,7 +99,7 @@ def test_a_region_does_not_depend_on_the_ranks_asked_for_beside_it(base):
 def test_the_region_has_no_spike_where_the_best_order_falls_to_one(base):
     # v is concave in u, so between neighbouring ranks it is at least the chord and at most the outer chords prolonged
     x = np.linspace(-16.0, 0.0, 3001)
-    rank = Rank.from_normal(x)
+    rank = Prob.from_normal(x)
     v = np.exp(base.core.region(rank).log_q)  # 1 - v is convex in u
     u = np.exp(rank.log_u)
     chord = v[:-2] + (v[2:] - v[:-2]) * (u[1:-1] - u[:-2]) / (u[2:] - u[:-2])

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from hpcalc import bound
-from hpcalc.base import ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
-from hpcalc.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Rank, logsubexp
-from hpcalc.pld import Convolution, compose_parts, loss_pair, loss_table, plan_step
-from hpcalc.runs import Fixed, Poisson, TruncatedNegativeBinomial
+from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
+from hpcalc.guarantees.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
+from hpcalc.guarantees.loss_distribution import Convolution, compose_parts, loss_pair, loss_table, plan_step
+from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
+from hpcalc.logspace import Prob, logsubexp
 
 PAPER = DPSGD(256 / 60000, 1.1, 14062)
 LOG_1E5 = math.log(1e-5)
@@ -163,7 +163,7 @@ def test_integers_behave_as_floats():
 
 
 def test_no_sampling_no_steps_no_noise():
-    t, rank = np.array([-1.0, 0.0, 0.5, 3.0]), Rank.from_u(np.array([0.01, 0.5]))
+    t, rank = np.array([-1.0, 0.0, 0.5, 3.0]), Prob.from_u(np.array([0.01, 0.5]))
     for nothing in (DPSGD(0.0, 1.0, 10), DPSGD(0.5, 1.0, 0), DPSGD(0.0, 0.0, 10)):
         assert nothing.rdp(5.0) == 0.0
         assert nothing.pure_epsilon == nothing.zcdp_rho == 0.0
@@ -401,7 +401,7 @@ def test_region_is_the_legendre_transform_of_the_profile():
     table = base._table
     t = np.arange(table.log_delta.size) * table.step
     logit = np.linspace(-45.0, 45.0, 181)
-    rank = Rank.from_logit(logit)
+    rank = Prob.from_logit(logit)
     got = base.region(rank)
     for i in range(0, logit.size, 6):
         log_u, log_q = rank.log_u[i], rank.log_q[i]
@@ -415,7 +415,7 @@ def test_region_is_the_legendre_transform_of_the_profile():
             assert got.log_q[i] == pytest.approx(max(second, math.log(-math.expm1(min(first, -1e-300)))), abs=1e-6)
     assert np.all(got.log_u >= rank.log_u)
     assert np.all(np.diff(got.log_u - got.log_q) > -1e-9)
-    ends = base.region(Rank(np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])))
+    ends = base.region(Prob(np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])))
     assert ends.log_u[1] == 0.0
     assert ends.log_u[0] < -60.0
 

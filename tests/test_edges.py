@@ -8,14 +8,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.base import ZCDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta
-from hpcalc.convert import Curve
-from hpcalc.instances import lower_bound
-from hpcalc.logmath import Rank
-from hpcalc.paper import lemma_22
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import ProfileBound, concave_hull, refined_pure
-from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
+from hpcalc.bounds.paper import lemma_22
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import ProfileBound, concave_hull, refined_pure
+from hpcalc.conversion import Curve
+from hpcalc.guarantees import ZCDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
+from hpcalc.logspace import Prob
+from hpcalc.lower import lower_bound
 
 mp.mp.dps = 50
 
@@ -46,14 +46,14 @@ def test_pure_curve_near_order_one_with_a_large_epsilon():
 @pytest.mark.parametrize(("rho", "log_u"), [(1793.9, -111.6), (209561.0, -52.8), (48105.0, -151.0)])
 def test_region_of_a_weak_curve_reaches_beyond_800(rho, log_u):
     # 1 - v may be as small as e^-rho, it was cut at e^-800
-    image = ZCDP(rho).region(Rank.from_log_u(np.array([log_u])))
+    image = ZCDP(rho).region(Prob.from_log_u(np.array([log_u])))
     assert -rho * (1 + 1e-5) < float(image.log_q[0]) < -rho * (1 - 1e-5)
 
 
 def test_region_of_given_orders_uses_every_order():
     orders = [1.0023, 1.0052, 1.0125, 1.0554, 1.0557, 1.4005, 1.4627, 6.13, 37.7, 271.2, 763.8, 1200.8]
     curve = RDPCurve([(a, 0.797 * a) for a in orders])
-    u = Rank.from_log_u(np.array([-1.61953398]))
+    u = Prob.from_log_u(np.array([-1.61953398]))
     together = float(curve.region(u).log_u[0])
     alone = [float(RDPCurve([(a, 0.797 * a)]).region(u).log_u[0]) for a in orders]
     assert together == pytest.approx(min(alone), rel=1e-9)
@@ -92,7 +92,7 @@ def test_refined_pure_of_a_table_of_runs():
         law = FinitePmf(((1, 0.2347), (13, 0.4913), (975, 0.274)))
         # cells that cannot matter by more than 1e-5 are not looked into again, but count
         u = np.concatenate([np.exp(rng.uniform(-12.0, 0.0, 20000)), [1.0]]) / (1 + math.exp(epsilon))
-        drop = law.log_density(Rank.from_u(u)) - law.log_density(Rank.from_u(u * math.exp(epsilon)))
+        drop = law.log_density(Prob.from_u(u)) - law.log_density(Prob.from_u(u * math.exp(epsilon)))
         found = epsilon + float(np.max(drop))
         assert found * (1 - 1e-8) <= refined_pure(epsilon, law) <= found * (1 + 1e-4)
     # by 50-digit golden section; a cell set aside too early made it 6e-8 too small

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from mechanisms import best_of_k, hockey_stick, pgf_of, renyi
 
-from hpcalc import paper
-from hpcalc.analysis import bound
-from hpcalc.base import (
+from hpcalc.bounds import paper
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import ProfileBound, conditional_log_profile, refined_pure, smallest_epsilon
+from hpcalc.guarantees import (
     ZCDP,
     ApproxDP,
-    Base,
     Gaussian,
+    Guarantee,
     Laplace,
     ProfileCurve,
     PureDP,
@@ -25,16 +26,15 @@ from hpcalc.base import (
     compose,
     repeat,
 )
-from hpcalc.instances import LowerBound, conditional_lower_bound, lower_bound, merges, region_pair
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import ProfileBound, conditional_log_profile, refined_pure, smallest_epsilon
-from hpcalc.runs import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.lower import LowerBound, conditional_lower_bound, lower_bound, merges, region_pair
+from hpcalc.questions import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 mpf = mp.mpf
 
 
-def lower(base: Base, law: Law, delta: float) -> LowerBound:
+def lower(base: Guarantee, law: Law, delta: float) -> LowerBound:
     found = bound(base, law, delta=delta).lower
     assert found is not None
     return found
@@ -56,7 +56,7 @@ def three_points(found: LowerBound) -> tuple[list[mp.mpf], list[mp.mpf]]:
     return out[0], out[1]
 
 
-def worst_order(p: list[mp.mpf], q: list[mp.mpf], base: Base) -> float:
+def worst_order(p: list[mp.mpf], q: list[mp.mpf], base: Guarantee) -> float:
     """Largest of ``D_a(p || q) - rdp(a)``, relative to rdp(a), over thousands of orders and around the worst ones."""
     if base.orders is None:
         orders = 1.0 + np.exp(np.linspace(math.log(1e-7), math.log(1e9), 4000))
@@ -152,7 +152,7 @@ def test_gaussian_is_an_instance_of_its_own_curve_only():
 # pairs that attain a region
 # ---------------------------------------------------------------------------------------------------------------
 
-PAIRS: list[Base] = [
+PAIRS: list[Guarantee] = [
     Gaussian(1.0),
     Gaussian(20.0),
     PureDP(1.0),
@@ -181,7 +181,7 @@ def test_pairs_meet_the_profile(base):
     assert np.all(losses[1:] >= losses[:-1] - 1e-6)
 
 
-def enumerated(base: Base, law: Law, epsilon: float, order: list[int], q: np.ndarray, p: np.ndarray) -> mp.mpf:
+def enumerated(base: Guarantee, law: Law, epsilon: float, order: list[int], q: np.ndarray, p: np.ndarray) -> mp.mpf:
     pgf = pgf_of(law)
     sides = []
     for side in (q, p):
@@ -272,7 +272,7 @@ def test_no_instance_without_a_guarantee():
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def random_base(rng: random.Random) -> Base:
+def random_base(rng: random.Random) -> Guarantee:
     def size(low: float, high: float) -> float:
         return math.exp(rng.uniform(math.log(low), math.log(high)))
 
@@ -374,8 +374,8 @@ def test_conditional_sampling_doubles_the_loss():
     assert found.epsilon >= 1.9 * eps
 
 
-def bound_conditional(base: Base, accept: float, delta: float) -> float:
-    from hpcalc.runs import Threshold
+def bound_conditional(base: Guarantee, accept: float, delta: float) -> float:
+    from hpcalc.laws import Threshold
 
     return bound(base, Threshold(accept), delta=delta).epsilon
 

@@ -9,8 +9,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.logmath import (
-    Rank,
+from hpcalc.logspace import (
+    Prob,
     log1mexp,
     log_expm1,
     log_mills,
@@ -141,22 +141,22 @@ def test_normal_quantile_at_the_ends():
 
 @pytest.mark.parametrize("z", [-1e4, -800.0, -40.0, -1.0, -1e-9, 0.0, 1e-9, 3.0, 40.0, 800.0])
 def test_ranks_keep_both_tails(z):
-    rank = Rank.from_logit(z)
+    rank = Prob.from_logit(z)
     assert close(float(rank.log_u), -mp.log1p(mp.exp(-mpf(z))), 1e-14)
     assert close(float(rank.log_q), -mp.log1p(mp.exp(mpf(z))), 1e-14)
-    assert rank.complement() == Rank(rank.log_q, rank.log_u)
-    again = Rank.from_log_u(rank.log_u) if z < 0 else Rank.from_log_q(rank.log_q)
+    assert rank.complement() == Prob(rank.log_q, rank.log_u)
+    again = Prob.from_log_u(rank.log_u) if z < 0 else Prob.from_log_q(rank.log_q)
     assert float(again.log_u) == pytest.approx(float(rank.log_u), rel=1e-13)
     assert float(again.log_q) == pytest.approx(float(rank.log_q), rel=1e-13)
 
 
 def test_ranks_of_plain_and_normal_numbers():
-    rank = Rank.from_u(np.array([0.0, 1e-300, 0.25, 1.0]))
+    rank = Prob.from_u(np.array([0.0, 1e-300, 0.25, 1.0]))
     assert rank.log_u[0] == -math.inf
     assert rank.log_q[3] == -math.inf
     assert rank.log_q[1] == -1e-300
     assert rank.u == pytest.approx([0.0, 1e-300, 0.25, 1.0], rel=1e-12)
-    normal = Rank.from_normal(np.array([-50.0, 50.0]))
+    normal = Prob.from_normal(np.array([-50.0, 50.0]))
     assert normal.log_u[0] == normal.log_q[1] == pytest.approx(-1254.831361139, abs=1e-8)
     assert normal.take(slice(1, None)).log_u.shape == (1,)
 

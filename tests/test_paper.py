@@ -10,10 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.base import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.convert import Curve, epsilon_at, epsilon_from_rdp
-from hpcalc.errors import InvalidInput
-from hpcalc.paper import (
+from hpcalc.bounds.paper import (
     composition,
     corollary_3,
     corollary_4,
@@ -30,9 +27,12 @@ from hpcalc.paper import (
     theorem_2,
     theorem_6,
 )
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import log_supremum
-from hpcalc.runs import (
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import log_supremum
+from hpcalc.conversion import Curve, epsilon_at, epsilon_from_rdp
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,

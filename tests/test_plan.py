@@ -31,12 +31,12 @@ from hpcalc import (
     plan,
     repeat,
 )
-from hpcalc.analysis.shapes import shape_of
-from hpcalc.base import Base
-from hpcalc.dpsgd import DPSGD
-from hpcalc.ranks import _known_regions
+from hpcalc.bounds.ranks import _known_regions
+from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.questions.measures import success_probability
+from hpcalc.questions.shapes import shape_of
 from hpcalc.solve import Grid, last_passing
-from hpcalc.utility import success_probability
 
 # ---------------------------------------------------------------------------------------------------------------------
 # the search for the last printable number
@@ -105,7 +105,7 @@ def _reached() -> list[object]:
 
 
 @pytest.mark.parametrize(("base", "target"), _reached())
-def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Base, target: float) -> None:
+def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Guarantee, target: float) -> None:
     delta = 1e-5 if base is _TRAINING else 1e-6
     if bound(base, Fixed(1), delta=delta, lower=False).epsilon > target:
         # not even one run on average is within reach
@@ -385,7 +385,7 @@ def test_noise_beside_what_else_one_run_does() -> None:
 
 
 def test_noise_of_sampled_training() -> None:
-    dpsgd = pytest.importorskip("hpcalc.dpsgd")
+    dpsgd = pytest.importorskip("hpcalc.guarantees.dpsgd")
     runs = Poisson(5.0)
     answer = plan(None, runs, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=(0.01, 20), method="theorem-6")
     best = answer.best

@@ -26,9 +26,9 @@ from hpcalc import (
     plan,
     utility,
 )
-from hpcalc.plots import plot_result
-from hpcalc.plots.panels import Axis, Panel, Series, panels_of
-from hpcalc.plots.textchart import text_chart
+from hpcalc.output.panels import Axis, Panel, Series, panels_of
+from hpcalc.output.plots import plot_result
+from hpcalc.output.textchart import text_chart
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
 def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from hpcalc.plots.figure import make_figure
+    from hpcalc.output.figure import make_figure
 
     for kind in _TITLES:
         panels = panels_of(answers[kind])
@@ -225,7 +225,7 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> 
 
 
 def test_curves_differ_in_more_than_colour() -> None:
-    from hpcalc.plots import figure
+    from hpcalc.output.plots import figure
 
     count = min(len(figure._COLOURS), len(figure._LINES), len(figure._MARKERS))
     assert count >= 6

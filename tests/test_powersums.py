@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.powersums import PowerSum, log1mexp_minus
+from hpcalc.laws.powersums import PowerSum, log1mexp_minus
 
 RNG = np.random.default_rng(7)
 
@@ -27,7 +27,7 @@ def tables():
 
 @pytest.mark.parametrize(("k", "log_w"), [t[1:] for t in tables()], ids=[t[0] for t in tables()])
 def test_against_mpmath(k, log_w, monkeypatch):
-    monkeypatch.setattr("hpcalc.powersums._DENSE", 100)
+    monkeypatch.setattr("hpcalc.laws.powersums._DENSE", 100)
     total = PowerSum(k, log_w)
     log_x = np.array([0.0, -1e-9, -1e-3, -0.1, -40.0])
     log_h = np.array([-900.0, -30.0, -6.0, 0.5, math.inf])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hpcalc import Gaussian, Poisson, PureDP, TruncatedNegativeBinomial, bound
-from hpcalc.prices import _best_price, _losses, priced_bound
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import ProfileBound
-from hpcalc.runs import Fixed
+from hpcalc.bounds.prices import _best_price, _losses, priced_bound
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import ProfileBound
+from hpcalc.laws import Fixed
 
 DELTA = math.log(1e-6)
 

@@ -8,15 +8,15 @@ import random
 import numpy as np
 import pytest
 
-from hpcalc import ranks
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
-from hpcalc.logmath import Rank
-from hpcalc.ranks import RankCurve, rank_curve
-from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.bounds import ranks
+from hpcalc.bounds.ranks import RankCurve, rank_curve
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.logspace import Prob
 
 tnb = TruncatedNegativeBinomial.with_mean
 
-BASES: list[Base] = [
+BASES: list[Guarantee] = [
     Gaussian(1.0),
     Gaussian(0.1),
     Gaussian(40.0),
@@ -52,12 +52,12 @@ LAWS: list[Law] = [
 ]
 
 
-def between(curve: RankCurve, cell: int, count: int = 7) -> Rank:
+def between(curve: RankCurve, cell: int, count: int = 7) -> Prob:
     """Ranks inside one cell."""
     left, right = curve.x[cell], curve.x[cell + 1]
     left = right - 6.0 if np.isneginf(left) else left
     right = left + 6.0 if np.isposinf(right) else right
-    return Rank.from_normal(left + (right - left) * np.linspace(0.02, 0.98, count))
+    return Prob.from_normal(left + (right - left) * np.linspace(0.02, 0.98, count))
 
 
 def assert_dominated(curve: RankCurve, cells: np.ndarray) -> None:

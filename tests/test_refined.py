@@ -17,14 +17,10 @@ import numpy as np
 import pytest
 from mechanisms import random_mechanism, searches
 
-from hpcalc import paper
-from hpcalc.analysis import bound
-from hpcalc.base import ZCDP, ApproxDP, Base, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve
-from hpcalc.convert import Curve, epsilon_at, epsilon_from_rdp
-from hpcalc.logmath import Rank
-from hpcalc.prices import priced_bound
-from hpcalc.ranks import rank_curve
-from hpcalc.refined import (
+from hpcalc.bounds import paper
+from hpcalc.bounds.prices import priced_bound
+from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.refined import (
     Envelope,
     Price,
     ProfileBound,
@@ -39,7 +35,9 @@ from hpcalc.refined import (
     refined_pure,
     smallest_epsilon,
 )
-from hpcalc.runs import (
+from hpcalc.conversion import Curve, epsilon_at, epsilon_from_rdp
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -50,6 +48,8 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
+from hpcalc.logspace import Prob
+from hpcalc.questions import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 from_gamma = TruncatedNegativeBinomial.from_gamma
@@ -61,7 +61,7 @@ from_gamma = TruncatedNegativeBinomial.from_gamma
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "reference" / "best_of_k.json").read_text("utf-8"))
 
 
-def base_of(row: dict[str, Any]) -> Base:
+def base_of(row: dict[str, Any]) -> Guarantee:
     ((kind, value),) = row["base"].items()
     return {"zcdp": ZCDP, "gaussian": Gaussian, "pure": PureDP}[kind](value)
 
@@ -114,16 +114,16 @@ def test_published_examples():
 
 
 @lru_cache(maxsize=64)
-def dense(base: Base) -> tuple[Rank, Rank]:
+def dense(base: Guarantee) -> tuple[Prob, Prob]:
     """Ranks far finer than the product's nodes, and the region there (closed forms, tested elsewhere)."""
     count = 20_001 if base.region_tolerance < 1e-12 else 6001
     x = np.unique(np.concatenate([np.linspace(-8.0, 5.0, count), np.linspace(-37.0, -8.0, 500), base.kinks]))
     x = np.concatenate([[-np.inf], x, [np.inf]])
-    rank = Rank.from_normal(x)
+    rank = Prob.from_normal(x)
     return rank, base.region(rank)
 
 
-def log_f(law: Law, rank: Rank) -> np.ndarray:
+def log_f(law: Law, rank: Prob) -> np.ndarray:
     """``log f'(1-u)`` written down again."""
     u, log_q = np.exp(rank.log_u), rank.log_q
     if isinstance(law, Poisson):
@@ -152,7 +152,7 @@ LAWS: list[Law] = [
     Binomial(20, 0.5),
     MIXED,
 ]
-BASES: list[Base] = [
+BASES: list[Guarantee] = [
     Gaussian(1.0),
     Gaussian(10.0),
     PureDP(1.0),
@@ -212,7 +212,7 @@ def test_poisson_below_mean_one_is_sound_and_positive():
 
 
 def integrated(
-    law: Law, base: Base, losses: np.ndarray, mass: np.ndarray, epsilon: float, price: Price | None
+    law: Law, base: Guarantee, losses: np.ndarray, mass: np.ndarray, epsilon: float, price: Price | None
 ) -> float:
     """``∫ phi + ∫ max_u [F(u) - phi(u) - F(V(u)) e^eps dQ'/dQ]_+ dQ``, the maximum taken on a dense grid."""
     rank, image = dense(base)
@@ -371,7 +371,7 @@ def test_pure_search_by_brute_force():
         epsilon = 10.0 ** rng.uniform(-2.0, 1.0)
         edge = 1.0 / (1.0 + math.exp(epsilon))
         u = np.concatenate([edge * np.geomspace(1e-9, 1.0, 20_000), np.linspace(0.0, edge, 20_000)])
-        gain = log_f(law, Rank.from_u(u)) - log_f(law, Rank.from_u(np.exp(epsilon) * u))
+        gain = log_f(law, Prob.from_u(u)) - log_f(law, Prob.from_u(np.exp(epsilon) * u))
         true = epsilon + float(np.max(gain))
         assert true * (1.0 - 1e-9) <= refined_pure(epsilon, law) <= true * (1.0 + 1e-5)
 
@@ -410,11 +410,11 @@ class Asked:
     def __init__(self, law: Law) -> None:
         self.law, self.ranks = law, 0
 
-    def log_density(self, rank: Rank) -> np.ndarray:
+    def log_density(self, rank: Prob) -> np.ndarray:
         self.ranks += rank.log_u.size
         return self.law.log_density(rank)
 
-    def log_mean_excess(self, rank: Rank) -> np.ndarray:
+    def log_mean_excess(self, rank: Prob) -> np.ndarray:
         return self.law.log_mean_excess(rank)
 
 
@@ -547,7 +547,7 @@ def test_supremum_where_f_vanishes():
                 if curve.vertices[0][-2] == -math.inf:
                     assert corners[0, -2] == tail
                 # the bound holds beyond the last node but one
-                rank = Rank.from_log_q(np.linspace(log_q, log_q - 30.0, 50))
+                rank = Prob.from_log_q(np.linspace(log_q, log_q - 30.0, 50))
                 with np.errstate(divide="ignore", invalid="ignore"):
                     value = order * law.log_density(rank) - h * law.log_density(base.region(rank))
                 assert np.nanmax(value) <= tail + 1e-9
@@ -994,12 +994,12 @@ def test_conditional_bounds_of_a_sure_event_change_nothing():
 SLACK = 2e-4
 
 
-def renyi_epsilon(base: Base, law: Law, log_delta: float) -> float:
+def renyi_epsilon(base: Guarantee, law: Law, log_delta: float) -> float:
     (found,) = bound(base, law, delta=math.exp(log_delta), method="refined-rdp", lower=False).bounds
     return found.epsilon
 
 
-def profile_epsilon(base: Base, law: Law, log_delta: float) -> float:
+def profile_epsilon(base: Guarantee, law: Law, log_delta: float) -> float:
     return ProfileBound(base, law).epsilon(log_delta)
 
 
@@ -1072,7 +1072,7 @@ def test_no_bound_is_below_an_enumerated_search():
         mechanism = random_mechanism(rng)
         up = 1.0 + 1e-13
         grid = np.array([1.1, 1.5, 2.0, 3.0, 6.0, 12.0])
-        base: Base = rng.choice(
+        base: Guarantee = rng.choice(
             [
                 PureDP(mechanism.pure_epsilon() * up),
                 RDPCurve(dict(zip(grid.tolist(), (mechanism.rdp(grid) * up).tolist(), strict=True))),

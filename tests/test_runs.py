@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logmath import Rank, logsumexp
-from hpcalc.runs import (
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -25,6 +24,7 @@ from hpcalc.runs import (
     make_law,
     parse_law,
 )
+from hpcalc.logspace import Prob, logsumexp
 
 TNB = TruncatedNegativeBinomial
 DIGITS = 80
@@ -54,11 +54,11 @@ def rank_of(u, q):
     """A rank, and the exact u and q that its logarithms stand for."""
     if u is not None:
         u = mp.mpf(u)
-        rank = Rank(np.array([float(mp.log(u))]), np.array([float(mp.log1p(-u))]))
+        rank = Prob(np.array([float(mp.log(u))]), np.array([float(mp.log1p(-u))]))
         log_u = mp.mpf(float(rank.log_u[0]))
         return rank, mp.exp(log_u), -mp.expm1(log_u)
     q = mp.mpf(q)
-    rank = Rank(np.array([float(mp.log1p(-q))]), np.array([float(mp.log(q))]))
+    rank = Prob(np.array([float(mp.log1p(-q))]), np.array([float(mp.log(q))]))
     log_q = mp.mpf(float(rank.log_q[0]))
     return rank, -mp.expm1(log_q), mp.exp(log_q)
 
@@ -248,7 +248,7 @@ def test_everything_against_enumeration(law):
         close(math.exp(law.log_tail_mean(k)), tail, 1e-11, floor=1e-30)
     for u, q in [*RANKS, ("0", None), (None, "0")]:
         if "0" in (u, q):
-            rank = Rank(np.array(-math.inf if u else 0.0), np.array(0.0 if u else -math.inf))
+            rank = Prob(np.array(-math.inf if u else 0.0), np.array(0.0 if u else -math.inf))
             u, q = (mp.mpf(0), mp.mpf(1)) if u else (mp.mpf(1), mp.mpf(0))
         else:
             rank, u, q = rank_of(u, q)
@@ -273,7 +273,7 @@ def test_narrow_blocks_keep_their_digits(law):
         lo, u, q = rank_of(u, None)
         width = u * mp.mpf(relative)
         top = u + width
-        hi = Rank(np.array([float(mp.log(top))]), np.array([float(mp.log1p(-top))]))
+        hi = Prob(np.array([float(mp.log(top))]), np.array([float(mp.log1p(-top))]))
         if isinstance(law, Poisson):
             want = mp.exp(-law.mu * u) * -mp.expm1(-law.mu * width)
         elif isinstance(law, TruncatedNegativeBinomial) and law.log_gamma < 0 and heavy:
@@ -287,7 +287,7 @@ def test_narrow_blocks_keep_their_digits(law):
             want = mp.fsum(p * q**k * -mp.expm1(k * step) for k, p in enumerate(pmf) if k)
         close(law.log_block(lo, hi, np.array([float(mp.log(width))]))[0], mp.log(want), 2e-12, floor=1.0)
     # no width, no probability
-    same = Rank.from_u(np.array([0.0, 0.25, 1.0]))
+    same = Prob.from_u(np.array([0.0, 0.25, 1.0]))
     assert np.all(np.isneginf(law.log_block(same, same, np.full(3, -np.inf))))
 
 
@@ -320,13 +320,13 @@ def test_mean_one_is_one_run():
         assert law == TNB(eta, 0.0)
         assert (law.mean, law.sd, law.log_mean, law.gamma, law.expected_quantile) == (1.0, 0.0, 0.0, 1.0, 0.5)
         assert law.quantile(0.999) == law.sample(random.Random(1)) == law.max_runs == 1
-        rank = Rank.from_u(np.array([0.0, 0.1, 1.0]))
+        rank = Prob.from_u(np.array([0.0, 0.1, 1.0]))
         assert np.all(law.log_density(rank) == 0.0)
         np.testing.assert_allclose(law.log_survival(rank), rank.log_u)
 
 
 def test_continuous_in_eta_at_zero():
-    rank = Rank.from_logit(np.linspace(-60.0, 60.0, 41))
+    rank = Prob.from_logit(np.linspace(-60.0, 60.0, 41))
     for log_gamma in (-1e-12, -0.5, -7.0, -690.0):
         middle = TNB(0.0, log_gamma)
         for eta in (-1e-17, 1e-17, -1e-13, 1e-13):
@@ -530,8 +530,8 @@ def test_truncation_tail():
 
 def test_truncation_that_changes_nothing_has_no_table():
     """Every answer is the inner law's own: a table up to here would not fit into memory."""
-    rank = Rank.from_logit(np.linspace(-30.0, 30.0, 7))
-    lo, hi, width = Rank.from_u(np.array([0.1])), Rank.from_u(np.array([0.2])), np.log([0.1])
+    rank = Prob.from_logit(np.linspace(-30.0, 30.0, 7))
+    lo, hi, width = Prob.from_u(np.array([0.1])), Prob.from_u(np.array([0.2])), np.log([0.1])
     for inner in (Fixed(10), Binomial(7, 0.2), AtLeastOne(Binomial(7, 0.2)), TNB(0.5, 0.0)):
         law = AtMost(inner, 10**9)
         for name in ("mean", "log_mean", "sd", "log_prob_zero", "prob_zero", "expected_quantile", "log_mean_given_run",
@@ -556,7 +556,7 @@ def test_truncation_that_changes_nothing_has_no_table():
 
 def test_truncation_at_the_limit_is_quick_and_bounded():
     law = AtMost(TNB.with_mean(1e4, eta=0.0), 100_000)
-    rank = Rank.from_logit(np.linspace(-30.0, 5.0, 64))
+    rank = Prob.from_logit(np.linspace(-30.0, 5.0, 64))
     inner = law.law.log_density(rank) - math.log1p(-law.tail_mass)
     got = law.log_density(rank)
     assert np.all(got <= inner + 1e-12)
@@ -988,12 +988,12 @@ def test_tables_with_all_but_nothing_at_one_number():
     close(some.log_mean_given_run, mp.log(4), 1e-15)
     close(some.log_mean, mp.log(8) + mp.log(mp.mpf(1e-300)), 1e-15)
     sure = FinitePmf(((1, 1e-30), (2, 1.0)))
-    assert (sure.mean, sure.log_density(Rank.from_u(np.array([0.0])))[0]) == (2.0, math.log(2.0))
+    assert (sure.mean, sure.log_density(Prob.from_u(np.array([0.0])))[0]) == (2.0, math.log(2.0))
     far = FinitePmf(((1, 1.0), (50, 1e-40)))
     assert (far.mean, far.log_sf(1)) == (1.0, pytest.approx(math.log(1e-40)))
     holes = AtMost(FinitePmf(((0, 0.5), (3, 0.25), (9, 0.25))), 5)
     close(holes.mean, mp.mpf(1), 1e-15)
-    close(holes.log_density(Rank.from_u(np.array([0.5])))[0], mp.log(mp.mpf(3) / 3 / 4), 1e-14)
+    close(holes.log_density(Prob.from_u(np.array([0.5])))[0], mp.log(mp.mpf(3) / 3 / 4), 1e-14)
 
 
 def test_a_long_table_is_echoed_by_its_size():
@@ -1022,7 +1022,7 @@ def test_options_of_make_law():
 def test_no_scipy():
     code = (
         "import sys, random\n"
-        "from hpcalc.runs import *\n"
+        "from hpcalc.laws import *\n"
         "for law in (Poisson(1e6), Binomial(10**9, 0.5), TruncatedNegativeBinomial.with_mean(1e6, eta=0)):\n"
         "    law.quantile(0.95), law.sample(random.SystemRandom())\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('scipy', 'click', 'rich', 'yaml')]\n"

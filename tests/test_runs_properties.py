@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hpcalc.logmath import Rank, logaddexp
-from hpcalc.runs import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
-from hpcalc.utility import best_score, log_tail_bound, run_time
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
+from hpcalc.logspace import Prob, logaddexp
+from hpcalc.questions.measures import best_score, log_tail_bound, run_time
 
 TNB = TruncatedNegativeBinomial
 quick = settings(
@@ -59,14 +59,14 @@ laws = st.one_of(
     st.tuples(small, st.integers(1, 3000)).filter(lambda pair: can_stop(*pair)).map(lambda pair: AtMost(*pair)),
 )
 GRID = np.concatenate([[-1e4, -800.0, -300.0], np.linspace(-60.0, 40.0, 81), [300.0, 800.0]])
-ENDS = Rank(np.array([-math.inf, 0.0]), np.array([0.0, -math.inf]))
+ENDS = Prob(np.array([-math.inf, 0.0]), np.array([0.0, -math.inf]))
 
 
 @quick
 @given(laws)
 def test_curves_are_monotone_and_never_undefined(law):
-    inside = Rank.from_logit(GRID)
-    rank = Rank(*(np.concatenate([e[:1], i, e[1:]]) for e, i in zip(ENDS, inside, strict=True)))
+    inside = Prob.from_logit(GRID)
+    rank = Prob(*(np.concatenate([e[:1], i, e[1:]]) for e, i in zip(ENDS, inside, strict=True)))
     density, pgf, survival = law.log_density(rank), law.log_pgf(rank), law.log_survival(rank)
     for values in (density, pgf, survival):
         assert not np.isnan(values).any()
@@ -85,7 +85,7 @@ def test_curves_are_monotone_and_never_undefined(law):
 @quick
 @given(laws, st.floats(-40.0, 20.0), st.floats(0.01, 8.0), st.floats(0.01, 8.0))
 def test_density_is_convex_and_blocks_add_up(law, start, first, second):
-    at = Rank.from_logit(np.array([start, start + first, start + first + second]))
+    at = Prob.from_logit(np.array([start, start + first, start + first + second]))
     # (u_c - u_a) F(u_b) <= (u_c - u_b) F(u_a) + (u_b - u_a) F(u_c)
     log_ab, log_bc, log_ac = (
         float(at.log_u[j] + at.log_q[i] + np.log(-np.expm1(at.log_u[i] - at.log_u[j] + at.log_q[j] - at.log_q[i])))
@@ -121,7 +121,7 @@ def test_quantile_is_the_least_that_reaches(law, p):
 @given(laws, st.floats(-5.0, 0.0), st.floats(-5.0, 0.0))
 def test_thinning_twice_is_thinning_once(law, first, second):
     twice, once = law.thin(first).thin(second), law.thin(first + second)
-    rank = Rank.from_logit(np.linspace(-40.0, 10.0, 11))
+    rank = Prob.from_logit(np.linspace(-40.0, 10.0, 11))
     np.testing.assert_allclose(twice.log_density(rank), once.log_density(rank), rtol=1e-9, atol=1e-9)
     assert once.log_mean <= law.log_mean + 1e-12
 
@@ -148,12 +148,12 @@ def test_more_runs_find_more(change, eta, length):
         a, b = -a, -b
     less, more = make(min(a, b)), make(max(a, b))
     assert less.log_mean <= more.log_mean + 1e-12 * (1e-3 + abs(more.log_mean))
-    rank = Rank.from_logit(np.linspace(-60.0, 30.0, 31))
+    rank = Prob.from_logit(np.linspace(-60.0, 30.0, 31))
     low, high = less.log_survival(rank), more.log_survival(rank)
     assert np.all(low <= high + 1e-11 * (1e-300 + np.abs(high)))
     # log F(u) - log F(2u), what the bounds pay, grows too
-    rank = Rank.from_logit(np.linspace(-60.0, -0.1, 31))
-    far = Rank.from_u(2.0 * rank.u)
+    rank = Prob.from_logit(np.linspace(-60.0, -0.1, 31))
+    far = Prob.from_u(2.0 * rank.u)
     paid = [law.log_density(rank) - law.log_density(far) for law in (less, more)]
     assert np.all(paid[0] <= paid[1] + 1e-11 * (1.0 + np.abs(more.log_density(far)) + np.abs(less.log_density(far))))
 
@@ -163,7 +163,7 @@ def test_more_runs_find_more(change, eta, length):
 def test_continuous_through_eta_zero(length, below, above):
     one, other = TNB(-below, -length), TNB(above, -length)
     shift = (below + above) * (2.0 + 2.0 * length)
-    rank = Rank.from_logit(np.linspace(-60.0, 40.0, 31))
+    rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
     for name in ("log_density", "log_pgf", "log_survival"):
         a, b = getattr(one, name)(rank), getattr(other, name)(rank)
         assert np.all(np.abs(a - b) <= (shift + 1e-12) * (1.0 + np.abs(a))), name
@@ -176,7 +176,7 @@ def test_continuous_through_eta_zero(length, below, above):
 def test_gamma_near_one_is_one_run(eta, length):
     law, point = TNB(eta, -length), TNB(eta, 0.0)
     gap = (1.0 + abs(eta)) * length
-    rank = Rank.from_logit(np.linspace(-60.0, 40.0, 31))
+    rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
     for name in ("log_density", "log_pgf", "log_survival"):
         a, b = getattr(law, name)(rank), getattr(point, name)(rank)
         assert np.all(np.abs(a - b) <= 2.0 * gap + 1e-13 * np.abs(b)), name

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hpcalc import Fixed, Gaussian, InvalidInput, Laplace, Poisson, Threshold, TruncatedNegativeBinomial, bound
-from hpcalc.analysis.selection import (
+from hpcalc.questions.selection import (
     best_of_k_error,
     compare_selection,
     exponential_mechanism_error,

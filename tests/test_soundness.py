@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from mechanisms import Mechanism, Pairs, conditional_searches, random_mechanism, renyi, searches
 
-from hpcalc.base import ZCDP, ApproxDP, Base, ProfileCurve, PureDP, RDPCurve
-from hpcalc.convert import Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp
-from hpcalc.paper import corollary_16, curves, lemma_7, monotone, proposition_15, theorem_2
-from hpcalc.runs import (
+from hpcalc.bounds.paper import corollary_16, curves, lemma_7, monotone, proposition_15, theorem_2
+from hpcalc.conversion import Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp
+from hpcalc.guarantees import ZCDP, ApproxDP, Guarantee, ProfileCurve, PureDP, RDPCurve
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -63,7 +63,7 @@ def random_run_count(rng: random.Random, kinds: tuple[str, ...] = ()) -> Law:
     return laws[rng.choice(kinds or tuple(laws))]()
 
 
-def guarantee(mechanism: Mechanism, rng: random.Random) -> Base:
+def guarantee(mechanism: Mechanism, rng: random.Random) -> Guarantee:
     """One of the ways to describe what this mechanism guarantees."""
     kind = rng.choice(("rdp", "rdp", "rdp and pure", "pure", "zcdp"))
     if kind == "pure":

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.tails import log_binomial_pmf, log_integral, log_ratio_of_means, stirling_correction
+from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_ratio_of_means, stirling_correction
 
 
 def test_no_trials_give_no_successes() -> None:

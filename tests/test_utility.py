@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcalc.errors import InvalidInput
-from hpcalc.runs import (
+from hpcalc.laws import (
     AtLeastOne,
     AtMost,
     Binomial,
@@ -20,7 +20,7 @@ from hpcalc.runs import (
     Threshold,
     TruncatedNegativeBinomial,
 )
-from hpcalc.utility import (
+from hpcalc.questions.measures import (
     best_score,
     expected_quantile,
     log_tail_bound,

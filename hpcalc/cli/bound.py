@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def _answer(settings: Settings) -> Any:
-    from hpcalc.analysis import bound
     from hpcalc.cli.build import accounting, base_from, runs_from
+    from hpcalc.questions import bound
 
     return bound(
         base_from(settings),

@@ -9,8 +9,8 @@ from hpcalc.cli.settings import CommandLineError, Settings
 from hpcalc.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hpcalc.base import Base
-    from hpcalc.runs import RunCount
+    from hpcalc.guarantees import Guarantee
+    from hpcalc.laws import RunCount
 
 __all__ = [
     "accounting",
@@ -26,7 +26,7 @@ __all__ = [
 _TRAINING = ("noise_multiplier", "examples", "batch_size", "epochs")
 
 
-def base_from(settings: Settings) -> Base:
+def base_from(settings: Settings) -> Guarantee:
     """The guarantee of one run: everything that was given, composed.
 
     Raises
@@ -47,46 +47,46 @@ def base_from(settings: Settings) -> Base:
     )
 
 
-def base_or_none(settings: Settings) -> Base | None:
+def base_or_none(settings: Settings) -> Guarantee | None:
     """As :func:`base_from`; None where nothing was given (a plan may solve for the base itself)."""
-    from hpcalc import base
+    from hpcalc import guarantees
 
-    parts: list[Base] = [
-        *map(base.PureDP, settings["pure"] or ()),
-        *map(base.ZCDP, settings["zcdp"] or ()),
-        *(base.ApproxDP(epsilon, delta) for epsilon, delta in settings["approx_dp"] or ()),
-        *map(base.Gaussian, settings["gaussian"] or ()),
-        *map(base.Laplace, settings["laplace"] or ()),
+    parts: list[Guarantee] = [
+        *map(guarantees.PureDP, settings["pure"] or ()),
+        *map(guarantees.ZCDP, settings["zcdp"] or ()),
+        *(guarantees.ApproxDP(epsilon, delta) for epsilon, delta in settings["approx_dp"] or ()),
+        *map(guarantees.Gaussian, settings["gaussian"] or ()),
+        *map(guarantees.Laplace, settings["laplace"] or ()),
     ]
     for text in settings["rdp"] or ():
-        from hpcalc.datafiles import parse_rdp_text
+        from hpcalc.files import parse_rdp_text
 
-        parts.append(base.RDPCurve(parse_rdp_text(text), {"rdp": text}))
+        parts.append(guarantees.RDPCurve(parse_rdp_text(text), {"rdp": text}))
     for path in settings["rdp_file"] or ():
-        from hpcalc.datafiles import read_rdp
+        from hpcalc.files import read_rdp
 
-        parts.append(base.RDPCurve(read_rdp(path), {"rdp_file": path}))
+        parts.append(guarantees.RDPCurve(read_rdp(path), {"rdp_file": path}))
     for path in settings["profile_file"] or ():
-        from hpcalc.datafiles import read_profile
+        from hpcalc.files import read_profile
 
-        parts.append(base.ProfileCurve(read_profile(path), {"profile_file": path}))
+        parts.append(guarantees.ProfileCurve(read_profile(path), {"profile_file": path}))
     parts.extend(_trainings(settings))
     if not parts:
         return None
-    whole = base.compose(*parts)
-    return base.repeat(whole, settings["compose"]) if settings["compose"] is not None else whole
+    whole = guarantees.compose(*parts)
+    return guarantees.repeat(whole, settings["compose"]) if settings["compose"] is not None else whole
 
 
 def _words(keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key.replace("_", "-") for key in keys)
 
 
-def _trainings(settings: Settings) -> list[Base]:
+def _trainings(settings: Settings) -> list[Guarantee]:
     """DP-SGD, in the accountant's words or in those of a training script."""
-    bases: list[Base] = []
+    bases: list[Guarantee] = []
     shape = sgd_shape(settings, needs_noise=True)
     if settings["dpsgd"] or shape:
-        from hpcalc.dpsgd import DPSGD
+        from hpcalc.guarantees.dpsgd import DPSGD
 
         bases.extend(DPSGD(rate, sigma, steps) for rate, sigma, steps in settings["dpsgd"] or ())
         if shape is not None:
@@ -108,7 +108,7 @@ def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | N
         if settings[key] is None:
             others = ", ".join(f"--{name}" for name in _words(needed))
             raise CommandLineError(f"--{key.replace('_', '-')} is missing: DP-SGD needs {others} together")
-    from hpcalc.dpsgd import steps_from_epochs
+    from hpcalc.guarantees.dpsgd import steps_from_epochs
 
     return steps_from_epochs(
         settings["examples"], settings["batch_size"], settings["epochs"], settings["accumulation"] or 1
@@ -116,7 +116,7 @@ def sgd_shape(settings: Settings, *, needs_noise: bool) -> tuple[float, int] | N
 
 
 def law_parameters(settings: Settings, *, optional: bool = False) -> dict[str, Any] | None:
-    """The law of K as keyword arguments of :func:`hpcalc.runs.make_law`; its scale may still be open.
+    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def law_parameters(settings: Settings, *, optional: bool = False) -> dict[str, A
 
         raise CommandLineError(f"--dist is missing: choose the law of K: {', '.join(DISTS)}")
     if "pmf" in parameters:
-        from hpcalc.datafiles import read_pmf
+        from hpcalc.files import read_pmf
 
         parameters["pmf"] = read_pmf(parameters["pmf"])
     return {"dist": dist, **parameters}
@@ -150,7 +150,7 @@ def law_parameters(settings: Settings, *, optional: bool = False) -> dict[str, A
 
 def runs_from(settings: Settings) -> RunCount:
     """The law of K, every parameter of it known."""
-    from hpcalc.runs import make_law
+    from hpcalc.laws import make_law
 
     parameters = law_parameters(settings)
     assert parameters is not None
@@ -159,12 +159,12 @@ def runs_from(settings: Settings) -> RunCount:
 
 def laws_named(settings: Settings) -> list[dict[str, Any]] | None:
     """What every ``--law`` names, as :func:`law_parameters`; None if none, so that the command takes its own laws."""
-    from hpcalc.runs import parse_law
+    from hpcalc.laws import parse_law
 
     laws = [dict(parse_law(text)) for text in settings["law"] or ()]
     for law in laws:
         if isinstance(law.get("pmf"), str):
-            from hpcalc.datafiles import read_pmf
+            from hpcalc.files import read_pmf
 
             law["pmf"] = read_pmf(str(law["pmf"]))
     return laws or None
@@ -178,7 +178,7 @@ def scores_from(settings: Settings) -> Any:
             if settings.given(key) and settings[key]:
                 settings.refuse(key, "speaks about scores: give --scores FILE too")
         return None
-    from hpcalc.datafiles import read_scores
+    from hpcalc.files import read_scores
 
     return read_scores(path, settings["column"])
 

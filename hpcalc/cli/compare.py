@@ -14,9 +14,9 @@ _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 
 
 def _answer(settings: Settings) -> Any:
-    from hpcalc.analysis import compare
     from hpcalc.cli.build import accounting, base_from, laws_named, scores_from
     from hpcalc.cli.execute import Progress
+    from hpcalc.questions import compare
 
     asked = [key for key in _FOOTING if settings[key] is not None]
     if len(asked) > 1 and not (settings["selection"] is not None and set(asked) == {"mean", "at_epsilon"}):
@@ -39,8 +39,8 @@ def _answer(settings: Settings) -> Any:
 
 
 def _selection(settings: Settings, progress: Any) -> Any:
-    from hpcalc.analysis.selection import compare_selection
     from hpcalc.cli.build import base_or_none, laws_named
+    from hpcalc.questions.selection import compare_selection
 
     for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
         if settings[key] is not None:

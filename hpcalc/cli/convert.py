@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def _answer(settings: Settings) -> Any:
-    from hpcalc.analysis import convert
     from hpcalc.cli.build import base_from
+    from hpcalc.questions import convert
 
     epsilon = settings["epsilon"]
     if epsilon is not None:

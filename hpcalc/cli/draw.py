@@ -12,7 +12,7 @@ from hpcalc.errors import ExitCode
 
 if TYPE_CHECKING:
     from hpcalc.cli.settings import Settings
-    from hpcalc.runs import RunCount
+    from hpcalc.laws import RunCount
 
 _MOST = 10_000_000  # values of one call; they are held in memory
 

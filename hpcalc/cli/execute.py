@@ -13,7 +13,7 @@ from hpcalc import __version__
 from hpcalc.cli.settings import CommandLineError, Settings
 from hpcalc.cli.streams import complain, stdout_encoding, terminal_width, wants_colour, write_file, write_stdout
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
-from hpcalc.render import render
+from hpcalc.output import render
 
 if TYPE_CHECKING:
     from hpcalc.cli.command import Command
@@ -151,19 +151,19 @@ def _side_files(
 
 
 def _write_profile(path: str, result: Any) -> None:
-    from hpcalc.datafiles import profile_text
+    from hpcalc.files import profile_text
 
     write_file(path, profile_text(path, result.profile()))
 
 
 def _write_rdp(path: str, result: Any) -> None:
-    from hpcalc.datafiles import rdp_text
+    from hpcalc.files import rdp_text
 
     write_file(path, rdp_text(path, result.rdp_export()))
 
 
 def _plot(case: Settings, results: list[Any], documents: list[dict[str, Any]], cases: list[Settings]) -> None:
-    from hpcalc.plots import plot_result
+    from hpcalc.output.plots import plot_result
 
     index = next(i for i, other in enumerate(cases) if other is case)
     text = plot_result(results[index], case["plot"], width=terminal_width(), encoding=stdout_encoding())

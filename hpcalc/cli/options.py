@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
+from hpcalc.catalog import DISTS
+from hpcalc.catalog import METHODS as BOUNDS
 from hpcalc.cli.option import GROUPS, Option
 from hpcalc.cli.types import Choice, File, Integer, Number, Orders, Text
-from hpcalc.names import DISTS
-from hpcalc.names import METHODS as BOUNDS
 
 __all__ = ["BASE", "COMMON", "DISTS", "FORMATS", "GROUPS", "METHODS", "PRIVACY", "RUNS", "Option", "select"]
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def _answer(settings: Settings) -> Any:
-    from hpcalc.analysis import plan
     from hpcalc.cli.build import accounting, base_from, base_or_none, law_parameters, laws_named, scores_from
     from hpcalc.cli.execute import Progress
+    from hpcalc.questions import plan
 
     noise = settings["solve_for"] not in (None, "runs")
     sampling = None
@@ -32,7 +32,7 @@ def _answer(settings: Settings) -> Any:
         if settings["mean"] is not None:
             settings.refuse("mean", "is what plan solves for: leave it out")
         if modifiers:
-            from hpcalc.analysis.shapes import default_laws
+            from hpcalc.questions.shapes import default_laws
 
             laws = [{**law, **modifiers} for law in laws or default_laws()]
     with Progress() as progress:

@@ -323,7 +323,7 @@ def spec_text(cases: list[Settings], listed: bool) -> str:
     Options at their defaults are left out, except delta, which a gate should state; files that the answer is written
     to are left out too.
     """
-    from hpcalc.render.machine import yaml_text
+    from hpcalc.output.machine import yaml_text
 
     mappings: list[dict[str, Any]] = []
     for case in cases:

@@ -26,7 +26,7 @@ def complain(text: str) -> None:
     if sys.stderr is None:
         return
     if not text.isascii():
-        from hpcalc.render.legible import legible
+        from hpcalc.output.legible import legible
 
         text = legible(text, getattr(sys.stderr, "encoding", None) or "ascii")
     try:

@@ -2,7 +2,7 @@
 
 Each type reads the text a user typed, on the command line, in the environment or in a spec file, and refuses what it
 cannot read with the option's name, the value and the remedy. Ranges belong to the objects built from the values
-(:mod:`hpcalc.base`, :mod:`hpcalc.runs`), which check them once for every caller.
+(:mod:`hpcalc.guarantees`, :mod:`hpcalc.laws`), which check them once for every caller.
 """
 
 from __future__ import annotations

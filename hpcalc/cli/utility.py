@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def _answer(settings: Settings) -> Any:
-    from hpcalc.analysis import utility
     from hpcalc.cli.build import runs_from, scores_from
+    from hpcalc.questions import utility
 
     return utility(
         runs_from(settings),

@@ -140,7 +140,7 @@ print(answer, statistics.median(times))
 OWN = """\
 import itertools
 from hpcalc import ZCDP, Gaussian, Laplace, Poisson, PureDP, TruncatedNegativeBinomial, bound, convert
-from hpcalc.dpsgd import DPSGD
+from hpcalc.guarantees.dpsgd import DPSGD
 count = itertools.count()
 def about(x): return x * (1.0 + 1e-9 * next(count))
 poisson, tnb = Poisson(10.0), TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hpcalc
-from hpcalc.logmath import Rank
+from hpcalc.logspace import Prob
 
 Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def divergence(order: float, log_p: Array, log_q: Array) -> float:
 def best_of(law: hpcalc.Law, probabilities: Array) -> Array:
     """Log probabilities of [nothing, outcome 1 (best), outcome 2, ...] when the best of K runs is released."""
     worse = np.append(1.0 - np.cumsum(probabilities[:-1]), 0.0)
-    edges = np.concatenate([[0.0], law.log_pgf(Rank(np.log1p(-worse[:-1]), np.log(worse[:-1]))), [law.log_prob_zero]])
+    edges = np.concatenate([[0.0], law.log_pgf(Prob(np.log1p(-worse[:-1]), np.log(worse[:-1]))), [law.log_prob_zero]])
     with np.errstate(divide="ignore"):
         blocks = edges[:-1] + np.log(-np.expm1(edges[1:] - edges[:-1]))
     return np.concatenate([[law.log_prob_zero], blocks])
@@ -130,7 +130,7 @@ def small_poisson_mean() -> Claim:
 
 def pgf_gap(first: hpcalc.Law, second: hpcalc.Law) -> float:
     """Largest difference of two generating functions over x = 0.005 ... 0.995."""
-    rank = Rank.from_u(np.linspace(0.005, 0.995, 199))
+    rank = Prob.from_u(np.linspace(0.005, 0.995, 199))
     return float(np.max(np.abs(np.exp(first.log_pgf(rank)) - np.exp(second.log_pgf(rank)))))
 
 
@@ -212,7 +212,7 @@ def three_point(law: hpcalc.Law, order: float, rdp: float) -> ThreePoint:
     uses up what is left of the constraint in the other direction. The best u is searched on a grid.
     """
     base = hpcalc.RDPCurve({order: rdp})
-    ranks = Rank.from_logit(np.linspace(-40.0, 3.0, 4301))
+    ranks = Prob.from_logit(np.linspace(-40.0, 3.0, 4301))
     upper = base.region(ranks)
 
     def moment(here: Array, there: Array) -> Array:
@@ -288,7 +288,7 @@ def search_success(candidates: int, epsilon: float, eta: float, mean: float, lea
 
     def integrand(x: float) -> float:
         rank = good.sf(x) / candidates + bad.sf(x) * (1.0 - 1.0 / candidates)
-        density = float(np.exp(law.log_density(Rank.from_u(np.array([rank])))[0]))
+        density = float(np.exp(law.log_density(Prob.from_u(np.array([rank])))[0]))
         return density * good.pdf(x) / candidates
 
     edges = sorted({-40.0 * scale, 0.0, *(lead + step * scale for step in (-20.0, -5.0, 0.0, 5.0, 20.0, 60.0))})

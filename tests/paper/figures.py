@@ -19,10 +19,10 @@ import plotting
 from numpy.typing import NDArray
 
 import hpcalc
-from hpcalc import paper, refined
-from hpcalc.convert import Curve as Bound
-from hpcalc.convert import epsilon_from_rdp
-from hpcalc.logmath import Rank
+from hpcalc.bounds import paper, refined
+from hpcalc.conversion import Curve as Bound
+from hpcalc.conversion import epsilon_from_rdp
+from hpcalc.logspace import Prob
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def law_with_mean(name: str, mean: float) -> hpcalc.Law:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def paper_bound(base: hpcalc.Base, law: hpcalc.RunCount) -> Bound:
+def paper_bound(base: hpcalc.Guarantee, law: hpcalc.RunCount) -> Bound:
     """The theorem that the paper states for the law, read with Remark 5 (a larger order's bound holds too)."""
     if isinstance(law, hpcalc.Poisson):
         return paper.monotone(paper.theorem_6(base, law))
@@ -126,7 +126,7 @@ def renyi_floor(law: hpcalc.Law, order: float, rho: float = RHO) -> float:
     N(0, 1) against N(s, 1), ``s = sqrt(2ρ)``. Outputs above a cut c rank first, as one outcome; the rest follows by
     decreasing privacy loss. The best cut is searched on a grid: any cut gives a valid lower bound.
     """
-    from hpcalc.logmath import log_ndtr
+    from hpcalc.logspace import log_ndtr
 
     s = math.sqrt(2.0 * rho)
     cuts = np.linspace(-2.0, 7.0, 91)[:, None]
@@ -134,13 +134,13 @@ def renyi_floor(law: hpcalc.Law, order: float, rho: float = RHO) -> float:
     inside = x < cuts
     log_u = np.minimum(np.logaddexp(log_ndtr(-cuts), log_ndtr(x)), -1e-300)
     log_v = np.minimum(np.logaddexp(log_ndtr(s - cuts), log_ndtr(x - s)), -1e-300)
-    log_w = order * law.log_density(Rank.from_log_u(log_u)) + (1.0 - order) * law.log_density(Rank.from_log_u(log_v))
+    log_w = order * law.log_density(Prob.from_log_u(log_u)) + (1.0 - order) * law.log_density(Prob.from_log_u(log_v))
     centre = (1.0 - order) * s
     log_base = order * (order - 1.0) * s * s / 2.0 - 0.5 * (x - centre) ** 2 - 0.5 * math.log(2.0 * math.pi)
     step = float(x[0, 1] - x[0, 0])
     rest = np.logaddexp.reduce(np.where(inside, log_w + log_base, -np.inf), axis=1) + math.log(step)
-    top = order * law.log_survival(Rank.from_log_u(log_ndtr(-cuts[:, 0])))
-    top = top + (1.0 - order) * law.log_survival(Rank.from_log_u(log_ndtr(s - cuts[:, 0])))
+    top = order * law.log_survival(Prob.from_log_u(log_ndtr(-cuts[:, 0])))
+    top = top + (1.0 - order) * law.log_survival(Prob.from_log_u(log_ndtr(s - cuts[:, 0])))
     total = np.logaddexp(law.log_prob_zero, np.logaddexp(top, rest))
     return float(np.max(total)) / (order - 1.0)
 
@@ -189,7 +189,7 @@ class Cost:
     success: float
 
 
-def cost(base: hpcalc.Base, law: hpcalc.Law, delta: float = DELTA, success_rate: float = SUCCESS_RATE) -> Cost:
+def cost(base: hpcalc.Guarantee, law: hpcalc.Law, delta: float = DELTA, success_rate: float = SUCCESS_RATE) -> Cost:
     """ε by the paper's bounds, by the best bound and from below, with the utility of the search."""
     best = hpcalc.bound(base, law, delta=delta).document()
     found = hpcalc.utility(law, success_rate=success_rate).document()
@@ -203,7 +203,7 @@ def cost(base: hpcalc.Base, law: hpcalc.Law, delta: float = DELTA, success_rate:
     )
 
 
-def paper_epsilon(base: hpcalc.Base, law: hpcalc.RunCount, delta: float) -> float:
+def paper_epsilon(base: hpcalc.Guarantee, law: hpcalc.RunCount, delta: float) -> float:
     """ε of the paper's theorem for this law."""
     return epsilon_from_rdp(paper_bound(base, law), math.log(delta)).value
 
@@ -249,7 +249,7 @@ class Search:
     prob_zero: float
 
 
-def dpsgd_base() -> hpcalc.Base:
+def dpsgd_base() -> hpcalc.Guarantee:
     """One recorded training run: its Rényi curve for the paper's bounds, its privacy loss for the refined ones."""
     return hpcalc.DPSGD(digits.BATCH / digits.TRAIN_EXAMPLES, digits.NOISE_MULTIPLIER, digits.STEPS)
 

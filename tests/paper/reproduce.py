@@ -22,7 +22,7 @@ import plotting
 import svm
 
 import hpcalc
-from hpcalc.convert import epsilon_from_rdp
+from hpcalc.conversion import epsilon_from_rdp
 
 PAPER = "Papernot and Steinke, *Hyperparameter Tuning with Rényi Differential Privacy*, ICLR 2022 (arXiv 2110.03620)"
 

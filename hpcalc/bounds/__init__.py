@@ -1,0 +1,1 @@
+"""Upper bounds on what a whole search costs. Imports guarantees, laws and conversion, and what lies below them."""

@@ -1,0 +1,745 @@
+"""From one kind of guarantee to another, each rule named and cited.
+
+A Rényi curve turns into (ε, δ) by one of these rules, from loose to tight:
+
+* ``mironov``: ``ε = rdp - log(δ)/(a-1)`` (Mironov 2017, Proposition 3),
+* ``cks``: ``ε = rdp + log(1-1/a) - (log δ + log a)/(a-1)`` (Canonne, Kamath and Steinke 2020, Proposition 12, which
+  is Papernot and Steinke 2022, Lemma 14),
+* ``exact``: the mechanism's own privacy profile where it is known, else the best that the Rényi curve alone allows.
+
+Every order gives a valid answer, so the search over orders can only cost tightness, never soundness. Orders run over
+the whole of (1, inf) for curves known there: the optimum is never the end of a grid. Everything is in logarithms: a δ
+of 1e-534 is an answer, 0.0 is not.
+
+References
+----------
+.. [1] I. Mironov, "Rényi differential privacy", CSF 2017.
+.. [2] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+.. [3] N. Papernot, T. Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022.
+.. [4] J. Liao, S. Asoodeh, F. P. Calmon and others, "Three variants of differential privacy: lossless conversion and
+   applications", IEEE JSAIT 2 (2021): the best conversion of a single order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.guarantees import Guarantee, cks_log_delta
+from hpcalc.guarantees.region import region_from_rdp
+from hpcalc.logspace import Array, Prob, distinct, logsubexp
+
+__all__ = [
+    "CKS",
+    "EXACT_PROFILE",
+    "EXACT_REGION",
+    "MIRONOV",
+    "PURE",
+    "RULES",
+    "Conversion",
+    "Curve",
+    "RenyiGuarantee",
+    "cks_epsilon",
+    "delta_at",
+    "delta_from_rdp",
+    "epsilon_at",
+    "epsilon_from_profile",
+    "epsilon_from_rdp",
+    "log_of_delta",
+    "minimise_over_orders",
+    "pure_of",
+    "zcdp_of",
+]
+
+_INF = math.inf
+
+#: Names of the rules as answers carry them.
+CKS = "canonne-kamath-steinke"
+MIRONOV = "mironov"
+EXACT_PROFILE = "exact-profile"
+EXACT_REGION = "exact-region"
+PURE = "pure"
+
+#: What ``--conversion`` accepts.
+RULES = ("best", "cks", "mironov", "exact")
+
+#: From this δ on, the exact conversion of a curve known at every order gains more than 1e-3 over ``cks``.
+_LARGE_LOG_DELTA = math.log(1e-3)
+#: Rényi orders must beat the pure guarantee by this factor to be reported instead of it.
+_PURE_PREFERENCE = 1.0 - 1e-3
+
+
+class RenyiGuarantee(Protocol):
+    """What a conversion needs: a Rényi curve and the orders at which it is known (None: all)."""
+
+    @property
+    def rdp(self) -> Callable[[Array], Array]: ...
+
+    @property
+    def orders(self) -> Array | None: ...
+
+    @property
+    def pure_epsilon(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A Rényi curve of a whole search, and where it comes from.
+
+    Attributes
+    ----------
+    rdp : callable
+        Orders in (1, inf], any shape, to Rényi divergence bounds in nats.
+    method : str
+        Name as in the answers, e.g. ``"theorem-2"``.
+    citation : str
+        Where it is proved.
+    orders : ndarray or None
+        Orders at which it is worth evaluating; None means all of them.
+    conditions : tuple of str
+        What it assumes, one short sentence each.
+    log_added_delta : float
+        Log of the probability set aside (Papernot and Steinke 2022, Lemma 20): the curve holds outside it.
+    pure_epsilon : float
+        The search is ε-DP with this ε outside that probability (inf if unknown).
+    """
+
+    rdp: Callable[[Array], Array]
+    method: str
+    citation: str
+    orders: Array | None = None
+    conditions: tuple[str, ...] = ()
+    log_added_delta: float = -_INF
+    pure_epsilon: float = _INF
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """An answer and the rule that gave it.
+
+    Attributes
+    ----------
+    value : float
+        ε, or log δ (natural logarithm) where a δ was asked for.
+    rule : str
+        Name of the rule.
+    order : float or None
+        Rényi order used, where the rule has one.
+    """
+
+    value: float
+    rule: str
+    order: float | None = None
+
+
+def log_of_delta(delta: Any) -> float:
+    """Natural logarithm of a δ a user gave; 0 gives ``-inf`` (which only a pure guarantee can answer).
+
+    Raises
+    ------
+    InvalidInput
+        If δ is not a number in [0, 1).
+
+    Examples
+    --------
+    >>> round(log_of_delta(1e-6), 6)
+    -13.815511
+    """
+    remedy = "give 0 < δ < 1, well below 1/(number of people), for example 1e-6"
+    try:
+        number = math.nan if isinstance(delta, bool) else float(delta)
+    except (TypeError, ValueError):
+        raise InvalidInput("delta", delta, remedy) from None
+    if not 0.0 <= number < 1.0:
+        raise InvalidInput("delta", delta, remedy)
+    return math.log(number) if number > 0.0 else -_INF
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The search over orders
+# ---------------------------------------------------------------------------------------------------------------
+
+_STEP = 0.25
+_FIRST, _LAST = math.log(1e-9), math.log(1e9)  # of log(order - 1), before extension
+_LEAST, _MOST = -50 * math.log(2.0), 690.0  # beyond: order - 1 is not a double, or 1e300
+_COARSE = 1.0 + np.exp(np.arange(_FIRST, _LAST + _STEP, _STEP))
+_ZOOM = np.linspace(-1.0, 1.0, 33)
+
+
+def _least(values: Array) -> tuple[int, float]:
+    """Index of the least value and that value; NaN never wins."""
+    best = int(values.argmin())
+    if math.isnan(values[best]):  # argmin takes the first NaN for the least
+        values = np.where(np.isnan(values), _INF, values)
+        best = int(values.argmin())
+    return best, float(values[best])
+
+
+def _vertex(values: list[float]) -> tuple[float, float, float]:
+    """Minimum of the quartic through five values at -2..2 with the least one amid: place, value, second derivative.
+
+    The place is NaN unless the values are smooth enough for it.
+    """
+    a, b, c, d, e = values
+    slope, bend = (8.0 * (d - b) - (e - a)) / 12.0, (16.0 * (d + b) - (e + a) - 30.0 * c) / 12.0
+    third, fourth = 0.5 * (e - a) - (d - b), e + a - 4.0 * (d + b) + 6.0 * c
+    if not (bend > 0.0 and abs(third) + abs(fourth) < 0.3 * bend):
+        return math.nan, math.nan, bend
+    x = 0.0
+    for _ in range(4):
+        x -= (slope + x * (bend + x * (third / 2.0 + x * fourth / 6.0))) / (bend + x * (third + x * fourth / 2.0))
+    return x, c + x * (slope + x * (bend / 2.0 + x * (third / 6.0 + x * fourth / 24.0))), bend
+
+
+def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | None) -> tuple[float, float | None]:
+    """Least value of an objective over Rényi orders.
+
+    Parameters
+    ----------
+    objective : callable
+        Orders (1-D, in (1, inf)) to values of the same shape; NaN and inf never win.
+    orders : ndarray or None
+        Orders to try; None searches all of (1, inf) continuously, to about 1e-14 of the objective for a smooth one.
+
+    Returns
+    -------
+    value : float
+    order : float or None
+        Where it is attained; None if the objective is finite nowhere.
+
+    Notes
+    -----
+    A grid uniform in ``log(order - 1)`` from 1e-9 to 1e9, extended while its end is the best, brackets the minimum;
+    the bracket then shrinks sixteenfold a round, until the quartic through its five best points foretells the value at
+    its own minimum. Every value returned was evaluated.
+
+    Examples
+    --------
+    >>> value, order = minimise_over_orders(lambda a: 0.1 * a + 10.0 / (a - 1.0), None)
+    >>> round(value, 9), round(order, 4)
+    (2.1, 11.0)
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if orders is not None:
+            finite = orders[np.isfinite(orders)]
+            if not finite.size:
+                return _INF, None
+            best, value = _least(objective(finite))
+            return (value, float(finite[best])) if value < _INF else (_INF, None)
+
+        grid = _COARSE
+        best, value = _least(objective(grid))
+        edge = value < _INF
+        while edge and best == grid.size - 1 and math.log(grid[-1]) < _MOST:
+            top = math.log(grid[-1] - 1.0)
+            further = np.arange(top + _STEP, min(top + 20.0, _MOST + 1.0), _STEP)
+            grid = np.concatenate([grid[-2:], 1.0 + np.exp(further)])
+            best, value = _least(objective(grid))
+        if edge and best == 0 and grid is _COARSE:
+            grid = 1.0 + np.exp(np.arange(_LEAST, _FIRST + 2.0 * _STEP, _STEP))
+            best, value = _least(objective(grid))
+        order = float(grid[best])
+        if value == _INF:
+            return _INF, None
+        half = _STEP
+        for _ in range(7):
+            x = math.log(order - 1.0) + half * _ZOOM
+            zoom = 1.0 + np.exp(np.minimum(np.maximum(x, _LEAST), _MOST))
+            values = objective(zoom)
+            best, low = _least(values)
+            if low <= value:
+                value, order = low, float(zoom[best])
+            half *= 0.0625
+            if 2 <= best < _ZOOM.size - 2:
+                shift, foretold, bend = _vertex(values[best - 2 : best + 3].tolist())
+                if abs(shift) < 2.0:
+                    vertex = 1.0 + math.exp(min(max(float(x[best]) + half * shift, _LEAST), _MOST))
+                    _, low = _least(objective(np.array([vertex])))
+                    if low <= value:
+                        value, order = low, vertex
+                    # where the quartic is off by m, its minimum is by about m/bend steps, and the value by m^2/bend
+                    if (low - foretold) ** 2 <= 1e-15 * bend * abs(low):
+                        break
+        # of orders as good but for rounding, one that reads well: a flat minimum has no digits beyond
+        short = float(f"{order:.7g}")
+        _, low = _least(objective(np.array([short]))) if short > 1.0 else (0, _INF)
+        if low - value <= 1e-12 * abs(value) < _INF:
+            value, order = low, short
+    return value, order
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rényi curve to (epsilon, delta)
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
+    """ε at δ from each order, before clamping at 0 (Canonne, Kamath and Steinke 2020, Proposition 12).
+
+    Parameters
+    ----------
+    orders, rdp : ndarray
+        Finite orders > 1 and the Rényi divergence at each.
+    log_delta : float
+        Natural logarithm of δ.
+
+    Examples
+    --------
+    >>> round(float(cks_epsilon(np.array([11.0]), np.array([1.1]), math.log(1e-6))[0]), 6)
+    2.146451
+    """
+    h = orders - 1.0
+    return np.asarray(rdp - np.log1p(1.0 / h) - (log_delta + np.log(orders)) / h, dtype=float)
+
+
+def _log_slack(guarantee: RenyiGuarantee) -> float:
+    if isinstance(guarantee, Guarantee):
+        return math.log(guarantee.slack) if guarantee.slack > 0.0 else -_INF
+    return float(getattr(guarantee, "log_added_delta", -_INF))
+
+
+def _core(guarantee: RenyiGuarantee) -> RenyiGuarantee:
+    return guarantee.core if isinstance(guarantee, Guarantee) else guarantee
+
+
+def _remaining(log_delta: float, log_slack: float) -> float | None:
+    """``log((δ - slack)/(1 - slack))``: what is left for the part of the guarantee outside the slack; None if nothing.
+
+    Outside an event of probability ``slack`` the output laws satisfy the curve, so ``δ = slack + (1 - slack) δ'``.
+    """
+    if log_slack == -_INF:
+        return log_delta
+    if log_delta < log_slack:
+        return None
+    return float(logsubexp(log_delta, log_slack)) - math.log1p(-math.exp(log_slack))
+
+
+def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "cks") -> Conversion:
+    """ε at δ from a Rényi curve.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or Curve
+        Whose ``rdp`` is converted. A probability set aside (``slack``, ``log_added_delta``) is taken from δ first.
+    log_delta : float
+        Natural logarithm of δ, ``-inf`` for δ = 0.
+    rule : {"cks", "mironov", "exact", "best"}
+        ``"exact"`` is the best any analysis can do that knows only the curve. ``"best"`` tries it where it gains:
+        at given orders, and from δ = 1e-3 on for curves known at every order (below that ``cks`` is within 1e-3 of
+        it).
+
+    Returns
+    -------
+    Conversion
+        ``inf`` if the curve allows no finite ε at this δ.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import ZCDP
+    >>> answer = epsilon_from_rdp(ZCDP(0.1), math.log(1e-6))
+    >>> round(answer.value, 7), answer.rule
+    (2.1419389, 'canonne-kamath-steinke')
+    """
+    _check_rule(rule)
+    core = _core(guarantee)
+    left = _remaining(log_delta, _log_slack(guarantee))
+    pure = core.pure_epsilon
+    named = MIRONOV if rule == "mironov" else CKS
+    if left is None:
+        return Conversion(_INF, named)
+    if left == -_INF:
+        return Conversion(pure, PURE)
+
+    answer = _epsilon_by_orders(core, left, rule)
+    # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
+    if pure < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
+        profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
+        answer = profile if profile.value < answer.value else answer
+    own = pure < _INF and isinstance(core, Guarantee) and core.exact_profile  # then its profile was the best there is
+    # hundreds of orders are as good as all of them
+    orders_bind = core.orders is not None and core.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
+    gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
+    if not own and (rule == "exact" or (rule == "best" and gains)):
+        # the exact value is computed from above, so at the last digits the other rule may be the smaller one
+        exact = _exact_region_epsilon(core, left)
+        answer = exact if exact.value < answer.value else answer
+    if pure < _INF and answer.value > pure * _PURE_PREFERENCE:
+        # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
+        return Conversion(pure, PURE)
+    return Conversion(max(answer.value, 0.0), answer.rule, answer.order)
+
+
+def _epsilon_by_orders(core: RenyiGuarantee, log_delta: float, rule: str) -> Conversion:
+    if rule == "mironov":
+        value, order = minimise_over_orders(lambda a: core.rdp(a) - log_delta / (a - 1.0), core.orders)
+        return Conversion(value, MIRONOV, order)
+    value, order = minimise_over_orders(lambda a: cks_epsilon(a, core.rdp(a), log_delta), core.orders)
+    return Conversion(value, CKS, order)
+
+
+def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks") -> Conversion:
+    """Log of δ at ε from a Rényi curve.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or Curve
+        Whose ``rdp`` is converted.
+    epsilon : float
+        ε >= 0.
+    rule : {"cks", "mironov", "exact", "best"}
+        As in :func:`epsilon_from_rdp`.
+
+    Returns
+    -------
+    Conversion
+        ``value`` is the natural logarithm of δ, at most 0, ``-inf`` where δ is zero.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> round(delta_from_rdp(Gaussian(1.0), 50.0).value / math.log(10.0), 7)
+    -534.1983712
+    """
+    _check_rule(rule)
+    _check_epsilon(epsilon)
+    core = _core(guarantee)
+    log_slack = _log_slack(guarantee)
+    named = MIRONOV if rule == "mironov" else CKS
+    if epsilon >= core.pure_epsilon:
+        return Conversion(log_slack, PURE)
+
+    def log_delta(a: Array) -> Array:
+        rdp = core.rdp(a)
+        mironov = (a - 1.0) * (rdp - epsilon)
+        value = mironov if rule == "mironov" else cks_log_delta(a, rdp, np.asarray(epsilon))
+        # a few ulp of both are multiplied by a-1: next to a pure ε, where the best order is huge, they count
+        return value + 1e-15 * (a - 1.0) * (rdp + epsilon)
+
+    value, order = minimise_over_orders(log_delta, core.orders)
+    gains = core.orders is not None or value > _LARGE_LOG_DELTA
+    if core.pure_epsilon < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
+        profile = float(core.log_profile(np.array([epsilon]))[0])
+        value, named, order = (profile, EXACT_PROFILE, None) if profile < value else (value, named, order)
+    own = core.pure_epsilon < _INF and isinstance(core, Guarantee) and core.exact_profile
+    if not own and (rule == "exact" or (rule == "best" and gains)):
+        exact = _exact_region_delta(core, epsilon, value)
+        if exact < value:
+            value, named, order = exact, EXACT_REGION, None
+    value = min(value, 0.0)
+    if log_slack > -_INF:
+        value = float(np.logaddexp(log_slack, value + math.log1p(-math.exp(log_slack))))
+    return Conversion(min(value, 0.0), named, order)
+
+
+def _check_rule(rule: str) -> None:
+    if rule not in RULES:
+        raise InvalidInput("conversion", rule, f"choose one of {', '.join(RULES)}")
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not 0.0 <= epsilon < _INF:
+        raise InvalidInput("epsilon", epsilon, "give a finite ε >= 0")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The best a Rényi curve allows
+# ---------------------------------------------------------------------------------------------------------------
+
+
+class _Tabulated:
+    """A curve known at every order, read at enough of them once: a whole search's takes long to evaluate.
+
+    Any orders are sound; the best one is met to 6 % of order-1, where the region is stationary.
+    """
+
+    def __init__(self, core: RenyiGuarantee) -> None:
+        orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12))
+        value = core.rdp(orders)
+        known = np.isfinite(value)
+        self.orders, self._value = orders[known], value[known]
+
+    def rdp(self, orders: Array) -> Array:
+        """The value at orders of the table."""
+        return np.asarray(self._value[np.searchsorted(self.orders, orders)], dtype=float)
+
+
+def _region_of(core: RenyiGuarantee) -> Callable[[Prob], Prob]:
+    if isinstance(core, Guarantee) and not core.exact_profile:
+        return core.region
+    source: RenyiGuarantee | _Tabulated = core
+    if isinstance(core, Curve) and core.orders is None:
+        table = _Tabulated(core)
+        source = table if table.orders.size else core
+
+    def region(rank: Prob) -> Prob:
+        return region_from_rdp(source, rank, source.orders)  # type: ignore[arg-type]  # it reads .rdp only
+
+    return region
+
+
+def _least_log_u(core: RenyiGuarantee, log_v: float) -> float:
+    """A ``log u`` below which the curve keeps ``log V(u)`` under ``log_v``: ``v^a u^(1-a) <= e^((a-1) rdp)``."""
+    gap, _ = minimise_over_orders(lambda a: core.rdp(a) - (a / (a - 1.0)) * log_v, core.orders)
+    gap = min(gap, core.pure_epsilon - log_v)
+    return -gap - 1e-6 * max(gap, 1.0)
+
+
+def _exact_region_epsilon(core: RenyiGuarantee, log_delta: float) -> Conversion:
+    """``max(0, sup_u log((V(u) - δ)/u))``: the least ε with ``V(u) <= e^ε u + δ`` for every test."""
+    start = _least_log_u(core, log_delta)
+    if not math.isfinite(start):
+        return Conversion(_INF, EXACT_REGION)
+
+    def score(log_u: Array, log_v: Array) -> Array:
+        return logsubexp(np.maximum(log_v, log_delta), log_delta) - log_u
+
+    tolerance = 1e-7 if not isinstance(core, Guarantee) else max(core.region_tolerance, 1e-12)
+    return Conversion(max(0.0, _supremum(_region_of(core), score, start, tolerance)), EXACT_REGION)
+
+
+def _exact_region_delta(core: RenyiGuarantee, epsilon: float, log_bound: float) -> float:
+    """``log sup_u V(u) - e^ε u``; ``log_bound`` is an upper bound, e.g. by ``cks``."""
+    if log_bound == -_INF:
+        return -_INF
+    floor = min(log_bound, 0.0) - 12.0
+    start = _least_log_u(core, floor)
+    if not math.isfinite(start):
+        return log_bound
+
+    def score(log_u: Array, log_v: Array) -> Array:
+        return logsubexp(np.maximum(log_v, epsilon + log_u), epsilon + log_u)
+
+    tolerance = 1e-7 if not isinstance(core, Guarantee) else max(core.region_tolerance, 1e-12)
+    return max(floor, _supremum(_region_of(core), score, start, tolerance))
+
+
+def _supremum(
+    region: Callable[[Prob], Prob], score: Callable[[Array, Array], Array], start: float, tolerance: float
+) -> float:
+    """Upper bound, tight to about 1e-7, on ``sup score(log u, log V(u))`` over ``log u >= start``.
+
+    ``score`` increases in v and is quasi-concave along the concave curve V, so on a cell between two nodes its
+    supremum is at most its value where two lines meet that bound V from above: the chords of the neighbouring cells,
+    continued. Cells whose bound exceeds the best node are split until the two agree.
+    """
+    z = distinct(np.concatenate([np.linspace(min(start, -1.0), 0.0, 129), np.linspace(0.0, 40.0, 33)]))
+    rank = Prob.from_logit(z)
+    log_u, log_v = rank.log_u, region(rank).log_u
+    while True:
+        noise = tolerance * np.abs(log_v) + 1e-14
+        bound = _cell_bounds(log_u, log_v, noise, score)
+        reached = float(np.max(score(log_u, log_v)))
+        top = float(np.max(bound))
+        open_cells = np.flatnonzero(bound > reached + np.maximum(1e-7, 4.0 * noise[:-1]))
+        # as narrow as is of use, or as doubles that far out allow
+        narrow = z[open_cells + 1] - z[open_cells] < 1e-5 + 1e-14 * np.abs(z[open_cells])
+        open_cells = open_cells[~narrow]
+        if not open_cells.size or z.size > 20000:
+            return max(top, reached)
+        parts = np.arange(1, 6) / 6.0
+        inner = (z[open_cells, None] + parts * (z[open_cells + 1] - z[open_cells])[:, None]).ravel()
+        added = Prob.from_logit(inner)
+        z, unique = np.unique(np.concatenate([z, inner]), return_index=True)
+        log_u = np.concatenate([log_u, added.log_u])[unique]
+        log_v = np.concatenate([log_v, region(added).log_u])[unique]
+
+
+def _cell_bounds(log_u: Array, log_v: Array, noise: Array, score: Callable[[Array, Array], Array]) -> Array:
+    """Upper bound of the score on each cell ``[u_i, u_(i+1)]``, in units of ``u_i`` and ``v_i``."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        up, vp = np.diff(log_u), np.diff(log_v)
+        c, b = np.exp(up), np.exp(vp)
+        chord = np.expm1(vp) / np.expm1(up)  # slope over cell i in units of its left end
+        chord_left = np.expm1(-vp) / np.expm1(-up)  # the same in units of its right end
+        # V is concave with V(0) >= 0: left of the first node the slope is at most v_0/u_0, right of the last at least 0
+        steep = np.concatenate([[1.0], chord_left[:-1]])
+        flat = np.concatenate([chord[1:], [0.0]]) * b / c
+        x = (b - 1.0 + steep - flat * c) / (steep - flat)
+        crossing = (steep > flat) & (x >= 1.0) & (x <= c)
+        x = np.where(crossing, x, 1.0)
+        y = np.where(crossing, np.minimum(1.0 + steep * (x - 1.0), b), b)
+        # where rounding hides the crossing the cruder corner (u_i, v_(i+1)) stands
+        corner = score(log_u[:-1] + np.log(x), np.minimum(log_v[:-1] + np.log(y) + 2.0 * noise[:-1], 0.0))
+    ends = score(log_u, log_v)
+    return np.asarray(np.maximum(np.maximum(ends[:-1], ends[1:]), corner), dtype=float)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Privacy profile to (epsilon, delta)
+# ---------------------------------------------------------------------------------------------------------------
+
+_LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])
+_HIGH_LADDER = np.exp(np.arange(math.log(1e14), math.log(1e300), 2.0))
+_SPLIT = np.arange(1, 33) / 32.0
+
+
+def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float) -> float:
+    """Least ε >= 0 with ``profile(ε) <= δ``, from the side that meets it.
+
+    Parameters
+    ----------
+    log_profile : callable
+        Nonincreasing; ε >= 0 (1-D array) to log δ.
+    log_delta : float
+        Natural logarithm of the target δ.
+
+    Returns
+    -------
+    float
+        Within 1e-14 relative of the root, ``inf`` if the profile stays above δ.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> round(epsilon_from_profile(Gaussian(1.0).log_profile, math.log(1e-5)), 9)
+    4.377178096
+    """
+
+    def first_passing(grid: Array) -> int:
+        """Index after the last point that fails: rounding can never make an earlier lucky point the answer."""
+        fails = np.flatnonzero(~(log_profile(grid) <= log_delta))
+        return int(fails[-1]) + 1 if fails.size else 0
+
+    grid = _LADDER
+    place = first_passing(grid)
+    if place == grid.size:
+        grid = _HIGH_LADDER
+        place = first_passing(grid)
+        if place == grid.size:
+            return _INF
+    if place == 0:
+        return float(grid[0])
+    low, high = float(grid[place - 1]), float(grid[place])
+    while high - low > 1e-15 * high:
+        grid = low + (high - low) * _SPLIT
+        grid[-1] = high
+        place = min(first_passing(grid), grid.size - 1)
+        low, high = (float(grid[place - 1]) if place else low), float(grid[place])
+    return high
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# One run's guarantee to any other
+# ---------------------------------------------------------------------------------------------------------------
+
+
+def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Conversion:
+    """ε of one run at δ.
+
+    Parameters
+    ----------
+    base : Guarantee
+        The guarantee of one run.
+    log_delta : float
+        Natural logarithm of δ, ``-inf`` for δ = 0.
+    rule : {"best", "cks", "mironov", "exact"}
+        ``"best"`` is the smallest valid answer.
+
+    Raises
+    ------
+    NoFiniteBound
+        If δ = 0 and the base has no pure guarantee, or if no ε is finite at this δ.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> answer = epsilon_at(Gaussian(50.0), math.log(1e-6))
+    >>> round(answer.value, 10), answer.rule
+    (0.070960683, 'exact-profile')
+    """
+    _check_rule(rule)
+    if log_delta == -_INF:
+        if base.pure_epsilon == _INF:
+            raise NoFiniteBound("delta: 0 needs a pure guarantee (--pure, --laplace, RDP at order inf); give δ > 0")
+        return Conversion(base.pure_epsilon, PURE)
+    if rule in ("best", "exact") and base.exact_profile:
+        answer = Conversion(epsilon_from_profile(base.log_profile, log_delta), EXACT_PROFILE)
+    else:
+        answer = epsilon_from_rdp(base, log_delta, rule)
+    if rule == "best" and base.pure_epsilon < answer.value:
+        answer = Conversion(base.pure_epsilon, PURE)
+    if not answer.value < _INF:
+        why = _why_infinite(base, log_delta, rule)
+        raise NoFiniteBound(f"no finite ε holds at delta {math.exp(log_delta):.6g}: {why}")
+    return answer
+
+
+def _why_infinite(base: Guarantee, log_delta: float, rule: str) -> str:
+    if base.slack > 0.0 and math.log(base.slack) >= log_delta:
+        return f"the base alone fails with probability {base.slack:.6g}; give a larger δ"
+    if rule in ("cks", "mironov"):
+        return "this conversion needs a Rényi curve and the base has none; use --conversion best"
+    return "the base gives no finite privacy guarantee"
+
+
+def delta_at(base: Guarantee, epsilon: float, rule: str = "best") -> Conversion:
+    """Log of δ of one run at ε.
+
+    Parameters
+    ----------
+    base : Guarantee
+        The guarantee of one run.
+    epsilon : float
+        ε >= 0.
+    rule : {"best", "cks", "mironov", "exact"}
+        As in :func:`epsilon_at`.
+
+    Returns
+    -------
+    Conversion
+        ``value`` is the natural logarithm of δ (0 where nothing better than δ = 1 holds, ``-inf`` for δ = 0).
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> round(delta_at(Gaussian(1.0), 50.0).value / math.log(10.0), 7)
+    -535.8625342
+    """
+    _check_rule(rule)
+    _check_epsilon(epsilon)
+    if epsilon >= base.pure_epsilon:
+        return Conversion(-_INF, PURE)
+    if rule in ("best", "exact") and base.exact_profile:
+        return Conversion(min(float(base.log_profile(np.array([epsilon]))[0]), 0.0), EXACT_PROFILE)
+    return delta_from_rdp(base, epsilon, rule)
+
+
+def zcdp_of(base: Guarantee) -> float:
+    """Smallest known ρ with which one run is ρ-zCDP.
+
+    Pure ε-DP is ``ε tanh(ε/2)``-zCDP, at most ``ε²/2``; a Gaussian ``1/(2σ²)``; compositions add.
+
+    Raises
+    ------
+    NoFiniteBound
+        If none is known.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import PureDP
+    >>> round(zcdp_of(PureDP(1.0)), 4)
+    0.4621
+    """
+    rho = base.zcdp_rho
+    if not rho < _INF:
+        raise NoFiniteBound("no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one")
+    return rho
+
+
+def pure_of(base: Guarantee) -> float:
+    """Smallest known ε with which one run is ε-DP.
+
+    Raises
+    ------
+    NoFiniteBound
+        If none is known.
+    """
+    epsilon = base.pure_epsilon
+    if not epsilon < _INF:
+        raise NoFiniteBound("this base is not known to be ε-DP for any finite ε; --pure and --laplace are")
+    return epsilon

@@ -1,0 +1,310 @@
+"""Guarantees made of others: outside an event that is set aside, and several in one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.curves import ZCDP, CurveBase
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
+from hpcalc.guarantees.mechanisms import Gaussian, PureDP
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, ndtri_exp
+
+__all__ = [
+    "ApproxDP",
+    "Composition",
+    "RenyiSum",
+    "SumOfParts",
+    "compose",
+    "repeat",
+]
+
+_INF = math.inf
+
+
+class _WithSlack(Guarantee):
+    """A guarantee (:attr:`core`) that holds outside an event of probability :attr:`slack`."""
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        return _slack_profile(self.slack, self.core, t)
+
+    def region(self, rank: Prob) -> Prob:
+        return _slack_region(self.slack, self.core, rank)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self.core.pure_epsilon if self.slack == 0.0 else _INF
+
+    @property
+    def kinks(self) -> Array:
+        return _slack_kinks(self.slack, self.core)
+
+
+@dataclass(frozen=True)
+class ApproxDP(_WithSlack):
+    """(ε, δ)-differential privacy: ε-DP outside an event of probability δ.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε >= 0, in nats.
+    delta : float
+        δ in [0, 1].
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        remedy = "give ε >= 0 and δ in [0, 1), for example 1.0 1e-8"
+        object.__setattr__(self, "epsilon", checked_number("approx_dp", self.epsilon, 0.0, _INF, remedy))
+        object.__setattr__(self, "delta", checked_number("approx_dp", self.delta, 0.0, 1.0, remedy))
+
+    def describe(self) -> dict[str, Any]:
+        return {"approx_dp": [self.epsilon, self.delta]}
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return self.delta
+
+    @property
+    def core(self) -> Guarantee:
+        return PureDP(self.epsilon)
+
+
+def _slack_kinks(slack: float, core: Guarantee) -> Array:
+    """The core's corners moved into the mixture, and the rank at which v reaches 1."""
+    if slack <= 0.0 or slack >= 1.0:
+        return core.kinks
+    moved = log_ndtr(core.kinks) + math.log1p(-slack)
+    return ndtri_exp(np.concatenate([moved, [math.log1p(-slack)]]))
+
+
+def _slack_profile(slack: float, core: Guarantee, t: Array) -> Array:
+    """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
+    inner = core._log_profile(t)
+    if slack == 0.0:
+        return inner
+    return logaddexp(math.log(slack), math.log1p(-slack) + inner) if slack < 1.0 else np.zeros(t.shape)
+
+
+def _slack_region(slack: float, core: Guarantee, rank: Prob) -> Prob:
+    """Region ``v = slack + (1 - slack) V(u / (1 - slack))`` of the same mixture."""
+    if slack == 0.0:
+        return core.region(rank)
+    if slack >= 1.0:
+        return certain(rank)
+    keep = math.log1p(-slack)
+    log_inner = np.minimum(rank.log_u - keep, 0.0)
+    # 1 - u/(1-slack) = (1-u-slack)/(1-slack)
+    log_inner_q = logsubexp(np.maximum(rank.log_q, math.log(slack)), math.log(slack)) - keep
+    log_inner = np.where(log_inner < -0.5, log_inner, log1mexp(np.minimum(log_inner_q, 0.0)))
+    inner = core.region(Prob(log_inner, np.minimum(log_inner_q, 0.0)))
+    return Prob(np.minimum(logaddexp(math.log(slack), keep + inner.log_u), 0.0), keep + inner.log_q)
+
+
+class SumOfParts(Guarantee):
+    """Parts whose Rényi curves, pure epsilons and zCDP parameters add.
+
+    Attributes
+    ----------
+    parts : tuple of (Guarantee, int)
+        Each part with its number of uses.
+    """
+
+    parts: tuple[tuple[Guarantee, int], ...]
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        total = np.zeros(order.shape)
+        for part, count in self.parts:
+            total = total + count * part.rdp(order)
+        return total
+
+    @property
+    def pure_epsilon(self) -> float:
+        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
+
+    @property
+    def zcdp_rho(self) -> float:
+        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
+
+
+@dataclass(frozen=True)
+class RenyiSum(SumOfParts, CurveBase):
+    """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
+
+    parts: tuple[tuple[Guarantee, int], ...]
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def _given(self) -> Array | None:
+        sets = [part.orders for part, _ in self.parts if part.orders is not None]
+        if not sets:
+            return None
+        merged = distinct(np.concatenate(sets))
+        return merged[np.isfinite(self.rdp(merged))]
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        return self._given
+
+
+@dataclass(frozen=True)
+class Composition(_WithSlack):
+    """All parts happen in one run (training, a noisy score on the training data, ...), so they compose.
+
+    Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
+    (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
+    where that is not too large, else through the summed Rényi curve. :attr:`how` says which.
+
+    Parameters
+    ----------
+    parts : tuple of (Guarantee, int)
+        Each part with the number of times it is used.
+    """
+
+    parts: tuple[tuple[Guarantee, int], ...]
+
+    def describe(self) -> dict[str, Any]:
+        counts = {count for _, count in self.parts}
+        common = counts.pop() if len(counts) == 1 else 1
+        out: dict[str, Any] = {}
+        for part, _ in self.parts:
+            for key, value in part.describe().items():
+                if key in out:
+                    earlier = out[key] if isinstance(out[key], _Several) else _Several([out[key]])
+                    out[key] = _Several([*earlier, value])
+                else:
+                    out[key] = value
+        out = {key: list(value) if isinstance(value, _Several) else value for key, value in out.items()}
+        if common != 1:
+            out["compose"] = common
+        return out
+
+    @cached_property
+    def _merged(self) -> tuple[Guarantee, float, str]:
+        keep = 0.0  # log of the probability that no (eps, delta) part gives everything away
+        cores: list[tuple[Guarantee, int]] = []
+        for part, count in self.parts:
+            keep += count * (math.log1p(-part.slack) if part.slack < 1.0 else -_INF)
+            cores.append((part.core, count))
+        slack = -math.expm1(keep)
+        cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or cores[:1]  # the others reveal nothing
+        gaussian = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
+        zcdp = [(part, count) for part, count in cores if isinstance(part, ZCDP)]
+        if len(cores) == 1 and cores[0][1] == 1:
+            return cores[0][0], slack, "single guarantee"
+        if len(gaussian) == len(cores):
+            return _merged_gaussian(gaussian), slack, "Gaussians merged exactly"
+        if zcdp and len(gaussian) + len(zcdp) == len(cores):
+            rho = math.fsum(count * part.zcdp_rho for part, count in cores)
+            return ZCDP(rho), slack, "zCDP parameters added"
+        from hpcalc.guarantees.loss_distribution import (
+            compose_parts,  # a module of its own size, loaded only where a convolution is needed
+        )
+
+        if gaussian:  # merge the Gaussians first: fewer parts to convolve
+            rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
+            cores = [*rest, (_merged_gaussian(gaussian), 1)]
+        convolved = compose_parts(tuple(cores))
+        if convolved is not None:
+            return convolved, slack, "privacy-loss distributions convolved"
+        return RenyiSum(tuple(cores)), slack, "Rényi curves added"
+
+    @property
+    def how(self) -> str:
+        """How the parts were composed, in a few words."""
+        return self._merged[2]
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return self._merged[1]
+
+    @property
+    def core(self) -> Guarantee:
+        return self._merged[0]
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        return self.core.orders
+
+    @property
+    def exact_profile(self) -> bool:  # type: ignore[override]
+        return self.core.exact_profile
+
+    @property
+    def region_tolerance(self) -> float:  # type: ignore[override]
+        return self.core.region_tolerance
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(dict.fromkeys(note for part, _ in self.parts for note in part.notes))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        inner = (*self.core.warnings, *(warning for part, _ in self.parts for warning in part.warnings))
+        return tuple(dict.fromkeys(inner))
+
+    @property
+    def zcdp_rho(self) -> float:
+        return self.core.zcdp_rho if self.slack == 0.0 else _INF
+
+
+def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:
+    """Gaussians compose exactly: their ``1/sigma^2`` add."""
+    total = math.fsum(count * part.shift**2 for part, count in parts)
+    return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
+
+
+class _Several(list[Any]):
+    """Marks values collected from repeated options, apart from options that are lists themselves."""
+
+
+def compose(*bases: Guarantee) -> Guarantee:
+    """All the given guarantees in one run.
+
+    Examples
+    --------
+    >>> both = compose(Gaussian(2.0), Gaussian(2.0))
+    >>> round(both.core.sigma, 6), both.how
+    (1.414214, 'Gaussians merged exactly')
+    """
+    if not bases:
+        raise InvalidInput("base", "(none)", "give at least one guarantee of one run, for example --zcdp 0.1")
+    if len(bases) == 1:
+        return bases[0]
+    parts: list[tuple[Guarantee, int]] = []
+    for base in bases:
+        parts.extend(base.parts if isinstance(base, Composition) else [(base, 1)])
+    return Composition(tuple(parts))
+
+
+def repeat(base: Guarantee, count: int) -> Guarantee:
+    """``count`` compositions of ``base`` in one run.
+
+    Raises
+    ------
+    InvalidInput
+        If ``count`` is not a whole number >= 1.
+    """
+    remedy = "give a whole number >= 1"
+    number = checked_number("compose", count, 1.0, 1e15, remedy)
+    if number != int(number):
+        raise InvalidInput("compose", count, remedy)
+    if number == 1:
+        return base
+    parts = base.parts if isinstance(base, Composition) else ((base, 1),)
+    return Composition(tuple((part, times * int(number)) for part, times in parts))

@@ -1,0 +1,319 @@
+"""Guarantees given as a curve: zCDP, Rényi curves, privacy profiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score, smaller
+from hpcalc.guarantees.mechanisms import PureDP
+from hpcalc.guarantees.region import region_from_profile, region_from_rdp, search_orders
+from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
+
+__all__ = [
+    "ZCDP",
+    "CurveBase",
+    "ProfileCurve",
+    "RDPCurve",
+    "cks_log_delta",
+]
+
+_INF = math.inf
+
+
+def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
+    """``log delta`` at ``epsilon = t`` from each order of a Rényi curve (Canonne, Kamath and Steinke, Proposition 12).
+
+    ``log delta = (order-1)(rdp - t) - log order + (order-1) log(1 - 1/order)``; arguments broadcast.
+    """
+    h = orders - 1.0
+    # log(1 - 1/order) as -log1p(1/h): h times the rounding of h/order would be added to log delta at large orders
+    return np.asarray(h * (rdp - t) - np.log(orders) - h * np.log1p(1.0 / h), dtype=float)
+
+
+class CurveBase(Guarantee):
+    """Shared by guarantees of which only the Rényi curve is known: profile and region follow from it."""
+
+    exact_profile = False
+    region_tolerance = 1e-7
+
+    @cached_property
+    def _profile_lines(self) -> tuple[Array, Array]:
+        """Slopes and values at 0 of the lines in t that bound the log of the profile, one for each order."""
+        # a profile is asked thousands of times, and some curves take milliseconds
+        grid = search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
+        curve = self.rdp(grid)
+        keep = np.isfinite(curve)
+        return grid[keep] - 1.0, cks_log_delta(grid[keep], curve[keep], np.zeros(1))
+
+    def _log_profile(self, t: Array) -> Array:
+        slopes, lines = self._profile_lines
+        if slopes.size:
+            out = np.min(lines - slopes * np.minimum(t.ravel()[:, None], 1e300), axis=1).reshape(t.shape)
+        else:
+            out = np.zeros(t.shape)
+        if self.pure_epsilon < _INF:
+            out = np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t))
+        return np.asarray(np.minimum(out, 0.0), dtype=float)
+
+    def region(self, rank: Prob) -> Prob:
+        out = region_from_rdp(self, rank, self.orders)
+        if self.pure_epsilon < _INF:
+            out = smaller(out, PureDP(self.pure_epsilon).region(rank))
+        return out
+
+
+@dataclass(frozen=True)
+class ZCDP(CurveBase):
+    """ρ-zero-concentrated differential privacy (Bun and Steinke 2016): Rényi divergence at most ``ρ * order``.
+
+    Parameters
+    ----------
+    rho : float
+        ρ >= 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", checked_number("zcdp", self.rho, 0.0, _INF, "give ρ >= 0, for example 0.1"))
+
+    def describe(self) -> dict[str, Any]:
+        return {"zcdp": self.rho}
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        return np.zeros(order.shape) if self.rho == 0.0 else np.asarray(self.rho * order, dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        if self.rho == 0.0:
+            return np.where(t >= 0.0, -_INF, 0.0)
+        if self.rho == _INF:
+            return np.zeros(t.shape)
+        # The derivative in the order, rho (2a-1) - t + log(1-1/a), is increasing: Newton on log(a-1), any order valid.
+        # It starts where log(1-1/a) is replaced by -1/a. The cap on t keeps e^x finite for every rho; it is far beyond
+        # any t whose delta is not zero.
+        capped = np.minimum(t, 1e100 * min(self.rho, 1.0)) / (4.0 * self.rho)
+        x = np.log(capped + np.sqrt(capped * capped + 0.5 / self.rho))
+        with np.errstate(over="ignore"):
+            for _ in range(10):
+                h = np.exp(x)
+                slope = self.rho * (2.0 * h + 1.0) - t - np.log1p(1.0 / h)
+                move = slope / (2.0 * self.rho * h + 1.0 / (1.0 + h))
+                x = np.maximum(x - np.clip(move, -2.0, 2.0), -36.0)
+                if np.max(np.abs(move), initial=0.0) < 1e-7:  # the value is stationary in x
+                    break
+            order = 1.0 + np.exp(x)
+            return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
+
+    def region(self, rank: Prob) -> Prob:
+        if self.rho == 0.0:
+            return rank
+        return certain(rank) if self.rho == _INF else super().region(rank)
+
+    @property
+    def zcdp_rho(self) -> float:
+        return self.rho
+
+    @property
+    def pure_epsilon(self) -> float:
+        return 0.0 if self.rho == 0.0 else _INF
+
+
+def _distinct_points(
+    parameter: str,
+    points: Mapping[float, float] | Iterable[tuple[float, float]],
+    checked: Callable[[float, float], tuple[float, float]],
+    twice: str,
+    none: str,
+) -> tuple[tuple[float, float], ...]:
+    """Checked points by increasing first number; ``twice`` and ``none`` say what to do about such points."""
+    clean: dict[float, float] = {}
+    for point in points.items() if isinstance(points, Mapping) else points:
+        x, y = checked(*point)
+        if clean.setdefault(x, y) != y:
+            raise InvalidInput(parameter, x, twice)
+    if not clean:
+        raise InvalidInput(parameter, "(empty)", none)
+    return tuple(sorted(clean.items()))
+
+
+@dataclass(frozen=True)
+class RDPCurve(CurveBase):
+    """A Rényi curve known at finitely many orders.
+
+    Between given orders the chord of ``(order-1) * rdp`` is used: that function is convex and vanishes at order 1.
+    Above the largest order nothing is known, unless order inf (pure DP) is among the points.
+
+    Parameters
+    ----------
+    points : mapping or iterable of pairs
+        Order in (1, inf] to ε >= 0.
+
+    Examples
+    --------
+    >>> curve = RDPCurve({2.0: 1.0, 4.0: 1.5})
+    >>> [round(float(x), 4) for x in curve.rdp([1.5, 2.0, 3.0, 5.0])]
+    [1.0, 1.0, 1.375, inf]
+    """
+
+    points: tuple[tuple[float, float], ...]
+    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+    ) -> None:
+        def checked(order: float, epsilon: float) -> tuple[float, float]:
+            order = checked_number("rdp", order, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
+            return order, checked_number("rdp", epsilon, 0.0, _INF, f"give ε >= 0 at order {order:g}")
+
+        twice, none = (
+            "this order is given twice with different values; keep one",
+            "give at least one point ORDER:EPSILON",
+        )
+        object.__setattr__(self, "points", _distinct_points("rdp", points, checked, twice, none))
+        object.__setattr__(self, "echo", echo)
+
+    @cached_property
+    def _finite_points(self) -> tuple[Array, Array]:
+        finite = [(o, e) for o, e in self.points if o < _INF and e < _INF]
+        order = np.array([o for o, _ in finite], dtype=float)
+        # rdp never decreases with the order, so a later smaller value is a valid bound for earlier orders too.
+        value = np.array([e for _, e in finite], dtype=float)
+        if value.size:
+            value = np.minimum.accumulate(np.minimum(value, self.pure_epsilon)[::-1])[::-1]
+        return order, value
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        given = self._finite_points[0]
+        return given if self.pure_epsilon == _INF else distinct(np.concatenate([given, search_orders()]))
+
+    @property
+    def pure_epsilon(self) -> float:
+        return min((e for o, e in self.points if o == _INF), default=_INF)
+
+    def describe(self) -> dict[str, Any]:
+        if self.echo is not None:
+            return dict(self.echo)
+        return {"rdp": [[x if x < _INF else "inf" for x in point] for point in self.points]}
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        known, value = self._finite_points
+        out = np.full(order.shape, _INF)
+        if known.size:
+            grid = np.concatenate([[1.0], known])
+            chord = np.concatenate([[0.0], (known - 1.0) * value])
+            inside = order <= known[-1]
+            place = np.where(inside, order, known[-1])
+            between = np.interp(place, grid, chord) / (place - 1.0)
+            # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
+            index = np.minimum(np.searchsorted(known, place), known.size - 1)
+            above = value[index]
+            out = np.where(inside, np.minimum(between, above), _INF)
+            out = np.where(known[index] == order, above, out)
+        if self.pure_epsilon < _INF:
+            out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
+        return np.asarray(out, dtype=float)
+
+    def region(self, rank: Prob) -> Prob:
+        if self.pure_epsilon == _INF:
+            return super().region(rank)
+        # the orders beside the given ones are implied by pure DP, whose region is a closed form
+        known, pure = self._finite_points[0], PureDP(self.pure_epsilon).region(rank)
+        return smaller(region_from_rdp(self, rank, known), pure) if known.size else pure
+
+
+@dataclass(frozen=True)
+class ProfileCurve(Guarantee):
+    """A privacy profile known at finitely many points (ε, δ).
+
+    Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to its mirror
+    image ``(-ε, 1 - e^-ε (1 - δ))``, above the last the last δ.
+
+    Parameters
+    ----------
+    points : mapping or iterable of pairs
+        ε >= 0 to δ in [0, 1].
+    """
+
+    points: tuple[tuple[float, float], ...]
+    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+    ) -> None:
+        def checked(epsilon: float, delta: float) -> tuple[float, float]:
+            epsilon = checked_number("profile", epsilon, 0.0, 1e300, "give ε >= 0")
+            return epsilon, checked_number("profile", delta, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
+
+        twice = "this ε is given twice with different δ; keep one"
+        none = "give at least one point (epsilon, delta)"
+        object.__setattr__(self, "points", _distinct_points("profile", points, checked, twice, none))
+        object.__setattr__(self, "echo", echo)
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array]:
+        t = np.array([e for e, _ in self.points], dtype=float)
+        delta = np.minimum.accumulate(np.array([d for _, d in self.points], dtype=float))
+        with np.errstate(divide="ignore"):
+            return t, np.log(delta)
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.echo) if self.echo is not None else {"profile": [list(point) for point in self.points]}
+
+    @property
+    def pure_epsilon(self) -> float:
+        return min((e for e, d in self.points if d == 0.0), default=_INF)
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        pure = self.pure_epsilon
+        return PureDP(pure).rdp(order) if pure < _INF else np.full(order.shape, _INF)
+
+    def _log_profile(self, t: Array) -> Array:
+        known, log_delta = self._arrays
+        # chord in e^t between neighbours i and i+1: delta = (1-w) d_i + w d_{i+1}, w = (e^t-e^a)/(e^b-e^a)
+        mirrored = log1mexp(np.minimum(log1mexp(log_delta[:1]) - known[:1], 0.0))
+        grid = np.concatenate([-known[:1], known])
+        value = np.concatenate([mirrored, log_delta])
+        right = np.clip(np.searchsorted(known, t, side="left"), 0, known.size - 1)
+        a, b = grid[right], grid[right + 1]
+        place = np.clip(t, a, b)
+        with np.errstate(invalid="ignore"):
+            w = np.where(b > a, logsubexp(place, np.minimum(a, place)) - logsubexp(b, a), 0.0)
+            w = np.clip(np.where(np.isnan(w), 0.0, w), -_INF, 0.0)
+        mixed = logaddexp(log1mexp(w) + value[right], w + value[right + 1])
+        mixed = np.clip(mixed, value[right + 1], value[right])  # so a plateau is its own value to the last digit
+        out = np.where(t >= known[-1], log_delta[-1], mixed)
+        pure = self.pure_epsilon
+        return np.asarray(np.minimum(out, PureDP(pure)._log_profile(t) if pure < _INF else 0.0), dtype=float)
+
+    @cached_property
+    def _kinks(self) -> Array:
+        # neighbouring lines e^t u + delta meet, the middle of the curve, and all of that mirrored (u to 1 - v)
+        t, log_delta = self._arrays
+        some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, 200)).astype(np.intp))
+        t, log_delta = t[some], log_delta[some]
+        meet = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
+        middle = np.max(log1mexp(log_delta) - softplus(t))
+        log_u = np.minimum(np.concatenate([[-_INF], meet, [middle]]), 0.0)
+        rank = Prob.from_log_u(log_u)
+        x = np.concatenate([normal_score(rank), -normal_score(self.region(rank))])
+        return np.asarray(x[np.isfinite(x)], dtype=float)
+
+    @property
+    def kinks(self) -> Array:
+        return self._kinks
+
+    def region(self, rank: Prob) -> Prob:
+        out = region_from_profile(*self._arrays, rank)
+        pure = self.pure_epsilon
+        return smaller(out, PureDP(pure).region(rank)) if pure < _INF else out

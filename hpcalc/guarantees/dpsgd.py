@@ -1,0 +1,350 @@
+"""DP-SGD: compositions of the Poisson-sampled Gaussian mechanism.
+
+Neighbouring data sets differ by adding or removing one record. The Rényi divergence is that of
+``(1-q) N(0, sigma^2) + q N(1, sigma^2)`` from ``N(0, sigma^2)``; the other direction is never larger (Mironov, Talwar
+and Zhang 2019, Theorem 5), and profile and region take the larger of both directions.
+
+References
+----------
+.. [1] M. Abadi et al., "Deep learning with differential privacy", CCS 2016.
+.. [2] I. Mironov, K. Talwar, L. Zhang, "Rényi differential privacy of the sampled Gaussian mechanism",
+   arXiv 1908.10530 (2019).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import Gaussian, Guarantee, PureDP, checked_number, checked_orders
+from hpcalc.guarantees.loss_distribution import ConvolvedBase, Tails
+from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp, logsumexp, softplus
+
+__all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
+
+_INF = math.inf
+_MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
+_FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
+
+
+def _log_gain(h: Array, loss: Array) -> Array:
+    """``log((w^(1+h) - 1 - (1+h)(w - 1)) / h)`` for the density ratio ``w = e^loss``, ``h = order - 1``.
+
+    Subtracting the tangent at ``w = 1`` costs nothing in expectation (the mean of ``w`` is 1) and leaves a positive
+    integrand: no cancellation, however small the sampling rate.
+    """
+    h, loss = np.broadcast_arrays(h, loss)
+    out = np.empty(h.shape)
+    y = np.expm1(np.minimum(loss, 1.0))
+    near = np.abs(y) * (1.0 + h) < 0.1
+    with np.errstate(divide="ignore"):
+        out[near] = _near_gain(h[near], y[near])
+    far_h, far = h[~near], loss[~near]
+    grown = far_h * far
+    middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-np.maximum(far, -700.0)))
+    out[~near] = far + np.where(grown > 30.0, grown - np.log(far_h), middle)
+    return out
+
+
+def _near_gain(h: Array, y: Array) -> Array:
+    """The same for small ``y = w - 1``: ``log((h+1)/2 y^2 (1 + (h-1)/3 y (1 + (h-2)/4 y (1 + ...))))``."""
+    series = np.ones_like(y)
+    for k in range(14, 2, -1):
+        series = 1.0 + (h - k + 2.0) / k * y * series
+    return np.asarray(np.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y)) + np.log(series), dtype=float)
+
+
+def _node_spacing(sigma: float) -> float:
+    # The integrand is a Gaussian times an analytic function whose nearest singularity lies pi sigma^2 off the real
+    # axis: the trapezoidal rule converges exponentially in these units. For small sigma the singularity is deep
+    # in the tails of both peaks and the Gaussians alone decide.
+    return min(sigma / 4.0, max(0.5 * sigma * sigma, sigma / 40.0))
+
+
+def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array) -> Array:
+    """Rényi divergence of one step of the Poisson-sampled Gaussian mechanism.
+
+    Parameters
+    ----------
+    rate : float
+        Sampling rate in (0, 1).
+    sigma : float
+        Noise multiplier > 0.
+    orders : ndarray, shape (n,)
+        Finite orders > 1.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In nats. Orders beyond about 1000 sigma are answered by the bound of the Notes.
+
+    Notes
+    -----
+    The moment ``E[w^a]`` is integrated by the trapezoidal rule, at integer and fractional orders alike. For orders too
+    large for that, Minkowski's inequality gives ``rdp <= a/(a-1) log(1 - q + q e^((a-1)/(2 sigma^2)))``, which is
+    sharp there.
+
+    Examples
+    --------
+    >>> round(float(sampled_gaussian_rdp(0.4, 12.0, np.array([58.9]))[0]), 10)
+    0.0363048482
+    """
+    h = orders - 1.0
+    log_q, log_keep = math.log(rate), math.log1p(-rate)
+    bound = orders / h * np.logaddexp(log_keep, log_q + h / (2.0 * sigma * sigma))
+    # q -> 0 needs log1p: log(1 + q (e^x - 1))
+    exponent = h / (2.0 * sigma * sigma)
+    small = exponent < 1.0
+    bound = np.where(small, orders / h * np.log1p(rate * np.expm1(np.where(small, exponent, 0.0))), bound)
+    out = np.array(np.minimum(bound, orders / (2.0 * sigma * sigma)), dtype=float)
+    spacing = _node_spacing(sigma)
+    exact = np.flatnonzero(orders + 20.0 * sigma <= _MAX_NODES * spacing)
+    exact = exact[np.argsort(orders[exact], kind="stable")]
+    start = 0
+    while start < exact.size:
+        low = float(orders[exact[start]])
+        stop = int(np.searchsorted(orders[exact], 1.25 * low + 4.0 * sigma, side="right"))
+        stop = min(stop, start + 256)
+        chosen = exact[start:stop]
+        high = float(orders[chosen[-1]])
+        x = np.arange(-10.0 * sigma, high + 10.0 * sigma + spacing, spacing)
+        z = (x - 0.5) / (sigma * sigma)
+        mixed = rate * np.expm1(np.minimum(z, 1.0))
+        loss = np.where(
+            z < 1.0,
+            np.where(mixed > -0.5, np.log1p(np.maximum(mixed, -0.5)), np.logaddexp(log_keep, log_q + z)),
+            np.logaddexp(log_keep, log_q + z),
+        )
+        # for tiny rates logaddexp loses log(1 + tiny): use log1p as long as e^z fits
+        fits = (z >= 1.0) & (log_q + z < 1.0)
+        loss = np.where(fits, np.log1p(rate * np.expm1(np.where(fits, z, 0.0))), loss)
+        log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
+        hh = h[chosen][:, None]
+        log_moment = logsumexp(_log_gain(hh, loss[None, :]) + log_density[None, :]) + math.log(spacing)
+        value = softplus(log_moment + np.log(h[chosen])) / h[chosen]
+        out[chosen] = np.minimum(value, out[chosen])
+        start = stop
+    return out
+
+
+@lru_cache(maxsize=16)
+def _one_step(rate: float, sigma: float, orders: bytes) -> Array:
+    # several bounds search the same grid of orders
+    return sampled_gaussian_rdp(rate, sigma, np.frombuffer(orders))
+
+
+@dataclass(frozen=True)
+class DPSGD(ConvolvedBase):
+    """DP-SGD with Poisson sampling, add/remove-one neighbours.
+
+    Parameters
+    ----------
+    rate : float
+        Probability in [0, 1] with which each record enters a step's batch.
+    sigma : float
+        Noise multiplier >= 0: standard deviation of the noise divided by the clipping norm (0 is no privacy).
+    steps : int
+        Number of steps >= 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range or not a number.
+
+    Examples
+    --------
+    >>> base = DPSGD(256 / 60000, 1.1, 14062)
+    >>> round(float(base.rdp(2.0)), 5)
+    0.32899
+    """
+
+    rate: float
+    sigma: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        rate_help = "the sampling rate is batch size / data set size, a probability in [0, 1]"
+        object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
+        sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
+        object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
+        steps_help = "give a whole number of steps >= 0"
+        steps = checked_number("dpsgd", self.steps, 0.0, 1e15, steps_help)
+        if steps != int(steps):
+            raise InvalidInput("dpsgd", self.steps, steps_help)
+        object.__setattr__(self, "steps", int(steps))
+
+    def describe(self) -> dict[str, Any]:
+        return {"dpsgd": [self.rate, self.sigma, self.steps]}
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (
+            "DP-SGD draws each batch by Poisson sampling (every record independently); shuffled fixed-size batches "
+            "are not covered.",
+            "Neighbouring data sets differ by adding or removing one record.",
+        )
+
+    @cached_property
+    def _plain(self) -> Guarantee | None:
+        """The same guarantee in closed form at the ends of the parameter ranges: no loss, no privacy, no sampling."""
+        if self.rate == 0.0 or self.steps == 0:
+            return PureDP(0.0)
+        if self.sigma < 1e-150:
+            return PureDP(_INF)
+        return Gaussian(self.sigma / math.sqrt(self.steps)) if self.rate == 1.0 else None
+
+    @property
+    def core(self) -> Guarantee:
+        return self if self._plain is None else self._plain
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self._plain.pure_epsilon if self._plain is not None else _INF
+
+    @property
+    def zcdp_rho(self) -> float:
+        # The curve is below ``order * steps / (2 sigma^2)`` by orders of magnitude where it matters: saying so would
+        # only invite bounds from it.
+        return self._plain.zcdp_rho if self._plain is not None else _INF
+
+    @property
+    def exact_profile(self) -> bool:  # type: ignore[override]
+        return self._plain is not None or super().exact_profile
+
+    @property
+    def region_tolerance(self) -> float:  # type: ignore[override]
+        return self._plain.region_tolerance if self._plain is not None else super().region_tolerance
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if self._plain is not None else super().warnings
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        if self._plain is not None:
+            return self._plain.rdp(order)
+        flat = order.ravel()
+        finite = np.isfinite(flat)
+        one = np.full(flat.shape, _INF)
+        if finite.any():
+            inner = flat[finite]
+            few = inner.size <= _FEW_ORDERS
+            one[finite] = _one_step(self.rate, self.sigma, inner.tobytes()) if few else self._interpolated(inner)
+        if not np.all(one >= 0.0):  # also refuses NaN
+            raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
+        return np.asarray(self.steps * one.reshape(order.shape), dtype=float)
+
+    def _log_profile(self, t: Array) -> Array:
+        return self._plain._log_profile(t) if self._plain is not None else super()._log_profile(t)
+
+    def region(self, rank: Prob) -> Prob:
+        return self._plain.region(rank) if self._plain is not None else super().region(rank)
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array]:
+        """Dense orders minus 1 and ``(order-1) * rdp`` of one step."""
+        h = np.exp(np.arange(math.log(1e-4), math.log(1e5), 0.01))
+        return h, h * sampled_gaussian_rdp(self.rate, self.sigma, 1.0 + h)
+
+    def _interpolated(self, order: Array) -> Array:
+        """Chords of the convex function ``(order-1) * rdp``: valid, at most 3e-5 of the value too large."""
+        h, budget = self._curve
+        x = order - 1.0
+        # below the table the first value holds: rdp never decreases with the order
+        out = np.interp(np.maximum(x, h[0]), h, budget) / np.maximum(x, h[0])
+        above = x > h[-1]
+        if above.any():
+            out[above] = sampled_gaussian_rdp(self.rate, self.sigma, order[above])
+        return np.asarray(out, dtype=float)
+
+    def convolution_parts(self) -> tuple[tuple[Guarantee, int], ...]:
+        if self._plain is not None:
+            return ((self._plain, 1),)
+        return ((DPSGD(self.rate, self.sigma, 1), self.steps),)
+
+    @property
+    def symmetric_loss(self) -> bool:
+        """False: adding a record and removing one have losses of different laws."""
+        return False
+
+    def loss_tails(self, loss: Array) -> Tails:
+        """Law of one step's privacy loss when a record is removed.
+
+        Parameters
+        ----------
+        loss : ndarray
+            Losses ``l``.
+
+        Returns
+        -------
+        Tails
+            Of ``log(1 - q + q e^((2x-1)/(2 sigma^2)))``, x from the mixture (P) and from ``N(0, sigma^2)`` (Q).
+        """
+        q, sigma = self.rate, self.sigma
+        with np.errstate(divide="ignore", over="ignore"):
+            near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
+            far = loss - math.log(q) + np.log1p(-(1.0 - q) * np.exp(-np.maximum(loss, 30.0)))
+        z = np.where(loss < 30.0, near, far)
+        x = sigma * z + 0.5 / sigma  # in standard deviations
+        y = x - 1.0 / sigma
+        log_q, log_keep = math.log(q), math.log1p(-q)
+        q_above, q_below = log_ndtr(-x), log_ndtr(x)
+        p_above = logaddexp(log_keep + q_above, log_q + log_ndtr(-y))
+        p_below = logaddexp(log_keep + q_below, log_q + log_ndtr(y))
+        return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+
+
+def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulation: int = 1) -> tuple[float, int]:
+    """Sampling rate and number of steps of a training run, in exact arithmetic.
+
+    Parameters
+    ----------
+    examples : int
+        Number of records, >= 1.
+    batch_size : int
+        Expected batch size of one gradient computation, >= 1.
+    epochs : float
+        Passes over the data, >= 0.
+    accumulation : int
+        Gradient computations per noisy step; the effective batch is ``batch_size * accumulation``.
+
+    Returns
+    -------
+    rate : float
+        ``batch_size * accumulation / examples``.
+    steps : int
+        ``epochs / rate``, rounded up.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the batch is larger than the data set.
+
+    Examples
+    --------
+    >>> steps_from_epochs(60000, 256, 60)
+    (0.004266666666666667, 14063)
+    """
+    whole = "give a whole number >= 1"
+    numbers = {"examples": examples, "batch_size": batch_size, "accumulation": accumulation}
+    for name, value in numbers.items():
+        if checked_number(name, value, 1.0, 1e15, whole) != int(value):
+            raise InvalidInput(name, value, whole)
+    checked_number("epochs", epochs, 0.0, 1e12, "give a number of epochs >= 0")
+    batch = int(batch_size) * int(accumulation)
+    if batch > int(examples):
+        parts = f"{batch_size} x {accumulation} accumulated" if accumulation != 1 else f"{batch_size}"
+        raise InvalidInput(
+            "batch_size",
+            parts,
+            f"a batch cannot be larger than the data set of {int(examples)} examples (sampling rate > 1)",
+        )
+    # repr is the shortest decimal for the float the user typed: 0.1 epochs are 1/10, not 0.1000000000000000055
+    steps = math.ceil(Fraction(repr(epochs)) * int(examples) / batch)
+    return batch / int(examples), steps

@@ -1,0 +1,193 @@
+"""What every guarantee of one run answers, and what its classes share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
+
+__all__ = [
+    "Guarantee",
+    "certain",
+    "checked_number",
+    "checked_orders",
+    "normal_score",
+    "smaller",
+]
+
+_INF = math.inf
+
+
+class Guarantee(ABC):
+    """What one run of the base algorithm guarantees, for every pair of neighbouring inputs."""
+
+    #: Orders at which a finite curve is known; None where ``rdp`` is known at every order.
+    orders: Array | None = None
+    #: True where ``log_profile`` is the mechanism's own, False where it is derived from the Rényi curve.
+    exact_profile: bool = True
+    #: Probability set aside by (ε, δ) parts; the rest of the guarantee is :attr:`core`.
+    slack: float = 0.0
+    #: Relative error of ``log_v`` that ``region`` may have (it then errs upwards).
+    region_tolerance: float = 1e-13
+    #: Ready-made sentences for a reviewer about this base, beyond the general ones.
+    notes: tuple[str, ...] = ()
+    #: Things the user should know about the computation.
+    warnings: tuple[str, ...] = ()
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What was given, as plain data under the names of the command-line options."""
+
+    @abstractmethod
+    def rdp(self, orders: Array | float) -> Array:
+        """Rényi divergence bound at each order.
+
+        Parameters
+        ----------
+        orders : array_like of float, any shape
+            Orders in (1, inf].
+
+        Returns
+        -------
+        ndarray
+            Same shape, in nats, ``inf`` where no finite bound is known.
+        """
+
+    @abstractmethod
+    def _log_profile(self, t: Array) -> Array:
+        """``log_profile`` for ``t >= 0``."""
+
+    @abstractmethod
+    def region(self, rank: Prob) -> Prob:
+        """Largest probability under one input of an event of probability ``u`` under a neighbour.
+
+        Parameters
+        ----------
+        rank : Prob
+            The probabilities ``u``.
+
+        Returns
+        -------
+        Prob
+            The probabilities ``v >= u``, same shape.
+        """
+
+    def log_profile(self, t: Array | float) -> Array:
+        """Logarithm of the privacy profile ``delta(t)`` at ``epsilon = t``.
+
+        Parameters
+        ----------
+        t : array_like of float
+            Any real numbers; negative ones follow from ``delta(t) = 1 - e^t (1 - delta(-t))``.
+
+        Returns
+        -------
+        ndarray
+            ``log delta(t)``, ``-inf`` where delta is zero.
+        """
+        t = np.asarray(t, dtype=float)
+        out = np.minimum(self._log_profile(np.abs(t)), 0.0)
+        negative = t < 0.0
+        if negative.any():
+            with np.errstate(invalid="ignore"):
+                mirrored = log1mexp(np.minimum(t + log1mexp(out), 0.0))
+            out = np.where(negative, np.where(np.isneginf(t), 0.0, mirrored), out)
+        return np.asarray(out, dtype=float)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Smallest known ε with which one run is ε-DP (inf if none)."""
+        return _INF
+
+    @property
+    def zcdp_rho(self) -> float:
+        """Smallest known ρ with which one run is ρ-zCDP (inf if none)."""
+        return _INF
+
+    @property
+    def core(self) -> Guarantee:
+        """The guarantee that holds outside the :attr:`slack`."""
+        return self
+
+    #: Whether :meth:`discretised_pair` speaks for this base (it may still be too large to answer).
+    has_own_pair: bool = False
+
+    def discretised_pair(self) -> tuple[Array, Array] | None:
+        """``(log q, log q')`` of a finite mechanism this base can be post-processed to; None if none is at hand."""
+        return None
+
+    def repeated_profile(self, count: int, log_delta: float) -> Callable[[Array], Array] | None:
+        """Log profile of ``count`` uses at ``t >= 0``, accurate near ``log_delta``; None if the Rényi curve must do."""
+        return None
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether any finite guarantee is given at all."""
+        probe = np.array([1.0 + 1e-6, 1.5, 2.0, 8.0]) if self.orders is None else self.orders
+        if self.slack >= 1.0:
+            return False
+        core = self.core
+        return core.pure_epsilon < _INF or bool(np.isfinite(core.rdp(probe)).any()) or not core._vacuous_profile()
+
+    def _vacuous_profile(self) -> bool:
+        return bool(self.log_profile(np.array([1e12]))[0] > -1e-12)
+
+    @property
+    def kinks(self) -> Array:
+        """Normal scores of ranks where the region has a corner (grids put a node there)."""
+        return np.empty(0)
+
+
+def checked_number(
+    parameter: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False
+) -> float:
+    """A float in [low, high] (or (low, high]); NaN, bools and text are refused."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(parameter, value, remedy) from None
+    if not low <= number <= high or (open_low and number == low):
+        raise InvalidInput(parameter, value, remedy)
+    return number
+
+
+def checked_orders(orders: Array | float) -> Array:
+    """Rényi orders as an array of the same shape.
+
+    Raises
+    ------
+    InvalidInput
+        For an order that is not above 1.
+    """
+    out = np.asarray(orders, dtype=float)
+    if not (out > 1.0).all():
+        bad = out[~(out > 1.0)].ravel()[0]
+        raise InvalidInput("orders", bad, "give Rényi orders > 1 (inf is allowed)")
+    return out
+
+
+def certain(rank: Prob) -> Prob:
+    """v = 1 for every u > 0: the region of no guarantee at all."""
+    some = ~np.isneginf(rank.log_u)
+    return Prob(np.where(some, 0.0, -_INF), np.where(some, -_INF, 0.0))
+
+
+def smaller(a: Prob, b: Prob) -> Prob:
+    """The smaller of two regions, rank by rank."""
+    return Prob(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
+
+
+def normal_score(rank: Prob) -> Array:
+    """``Phi^-1(u)`` from the smaller of ``u`` and ``1 - u``."""
+    small = rank.log_u <= rank.log_q
+    value = ndtri_exp(np.where(small, rank.log_u, rank.log_q))
+    return np.asarray(np.where(small, value, -value), dtype=float)

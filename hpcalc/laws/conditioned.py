@@ -1,0 +1,130 @@
+"""Any law given that the search runs at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws.helpers import ONE, sharper
+from hpcalc.laws.law import Echo, Law
+from hpcalc.logspace import Array, Prob, log1mexp
+
+__all__ = ["AtLeastOne"]
+
+
+@dataclass(frozen=True)
+class AtLeastOne(Law):
+    """A law given ``K >= 1``: the same search, drawn again until it runs at all.
+
+    Parameters
+    ----------
+    law : Law
+        The law before the condition.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> AtLeastOne(Poisson(1.0)).prob_zero
+    0.0
+    """
+
+    law: Law
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, Law):
+            raise InvalidInput("at_least_one", True, "leave it out: it applies to laws of a best-of-K search only")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the law before the condition."""
+        return self.law.name
+
+    def parameters(self) -> Echo:
+        return {**self.law.parameters(), "at_least_one": True}
+
+    @property
+    def _shift(self) -> float:
+        return self.law.log_prob_run
+
+    @property
+    def log_mean(self) -> float:
+        return self.law.log_mean_given_run
+
+    @property
+    def sd(self) -> float:
+        if math.isinf(self.law.log_prob_zero):
+            return self.law.sd
+        share = math.exp(self._shift)
+        if share > 0.7:
+            return math.sqrt(max(self.law.sd**2 / share - self.law.mean**2 * self.law.prob_zero / share**2, 0.0))
+        growth = self.law.second_factorial / share
+        return math.sqrt(max(growth - self.mean * math.expm1(self.log_mean), 0.0))
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.law.max_runs
+
+    def cumulant(self, s: float) -> float:
+        whole = self.law.cumulant(s)
+        return whole + float(log1mexp(self.law.log_prob_zero - whole)) - self._shift
+
+    def log_pmf(self, k: Array) -> Array:
+        k = np.asarray(k, dtype=float)
+        return np.where(k >= 1.0, self.law.log_pmf(k) - self._shift, -np.inf)
+
+    def log_sf(self, k: int) -> float:
+        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self._shift, 0.0)
+
+    def log_density(self, rank: Prob) -> Array:
+        return np.asarray(self.law.log_density(rank) - self._shift, dtype=float)
+
+    def _raw(self, rank: Prob) -> tuple[Array, Array]:
+        """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
+        log_f = self.law.log_block(rank, ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
+        log_s = self.law.log_survival(rank) - self._shift
+        return log_f, log_s
+
+    def log_pgf(self, rank: Prob) -> Array:
+        return sharper(*self._raw(rank))
+
+    def log_survival(self, rank: Prob) -> Array:
+        log_f, log_s = self._raw(rank)
+        return sharper(log_s, log_f)
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
+
+    @property
+    def expected_quantile(self) -> float:
+        return self.law.expected_quantile / math.exp(self._shift)
+
+    @property
+    def affine_power(self) -> bool:
+        return self.law.affine_power
+
+    @property
+    def supremum_at_edge(self) -> bool:
+        return self.law.supremum_at_edge
+
+    def log_mean_excess(self, rank: Prob) -> Array:
+        return self.law.log_mean_excess(rank)
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return self.law.gain_at_edge(epsilon)
+
+    def thin(self, log_keep: float) -> AtLeastOne:
+        return AtLeastOne(self.law.thin(log_keep))
+
+    def log_tail_mean(self, m: int) -> float:
+        return self.law.log_tail_mean(m) - self._shift
+
+    @property
+    def log_mean_given_run(self) -> float:
+        return self.log_mean
+
+    @property
+    def second_factorial(self) -> float:
+        return self.law.second_factorial / math.exp(self._shift)

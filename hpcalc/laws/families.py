@@ -1,0 +1,423 @@
+"""Poisson, binomial and fixed numbers of runs, and runs until acceptance."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws.helpers import (
+    checked_keep,
+    finite_number,
+    log_hazard,
+    log_minus,
+    positive,
+    sharper,
+    times,
+    whole_number,
+)
+from hpcalc.laws.law import Echo, Law, RunCount
+from hpcalc.laws.powersums import log1mexp_minus
+from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
+from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
+
+__all__ = ["Binomial", "Fixed", "Poisson", "Threshold"]
+
+
+@dataclass(frozen=True)
+class Poisson(Law):
+    """Poisson number of runs (Papernot and Steinke 2022, Theorem 6).
+
+    Parameters
+    ----------
+    mu : float
+        Mean, > 0.
+
+    Examples
+    --------
+    >>> Poisson(1.0).prob_zero
+    0.36787944117144233
+    """
+
+    mu: float
+    name: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", positive("mu", self.mu))
+
+    @classmethod
+    def with_mean(cls, mean: float) -> Poisson:
+        """Poisson law of the given mean, > 0."""
+        return cls(positive("mean", mean))
+
+    def parameters(self) -> Echo:
+        return {"mu": self.mu}
+
+    @property
+    def mean(self) -> float:
+        return self.mu
+
+    @property
+    def log_mean(self) -> float:
+        return math.log(self.mu)
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(self.mu)
+
+    @property
+    def log_prob_zero(self) -> float:
+        return -self.mu
+
+    def cumulant(self, s: float) -> float:
+        try:
+            return self.mu * math.expm1(s)
+        except OverflowError:
+            return math.inf
+
+    def log_pmf(self, k: Array) -> Array:
+        return log_poisson_pmf(k, self.mu)
+
+    def log_sf(self, k: int) -> float:
+        # P[K > k] = integral over [0, mu] of the Poisson probability of k as a function of its mean
+        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), 0.0, self.mu, float(k)), 0.0)
+
+    def log_cdf(self, k: int) -> float:
+        end = sys.float_info.max
+        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), self.mu, end, float(k)), 0.0)
+
+    def log_density(self, rank: Prob) -> Array:
+        return np.asarray(self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
+
+    def log_pgf(self, rank: Prob) -> Array:
+        return np.asarray(-self.mu * np.exp(rank.log_u), dtype=float)
+
+    def log_survival(self, rank: Prob) -> Array:
+        return log1mexp_minus(self.log_mean + rank.log_u)
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        return self.log_pgf(lo) + log1mexp_minus(self.log_mean + np.asarray(log_width))
+
+    @property
+    def expected_quantile(self) -> float:
+        return -math.expm1(float(log_mean_exp(self.mu)))
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return self.mu * math.tanh(0.5 * epsilon)
+
+    def thin(self, log_keep: float) -> Poisson:
+        return Poisson(self.mu * math.exp(checked_keep(log_keep)))
+
+    def log_tail_mean(self, m: int) -> float:
+        return self.log_mean + (self.log_sf(m - 1) if m > 0 else 0.0)
+
+    @property
+    def log_mean_given_run(self) -> float:
+        return -float(log_mean_exp(self.mu))
+
+    @property
+    def second_factorial(self) -> float:
+        return self.mu * self.mu
+
+
+@dataclass(frozen=True)
+class Binomial(Law):
+    """Binomial number of runs: each of n candidates is run with probability p.
+
+    Parameters
+    ----------
+    n : int
+        Number of candidates, >= 1.
+    p : float
+        Probability of running each, in (0, 1].
+
+    Examples
+    --------
+    >>> Binomial(20, 0.5).mean
+    10.0
+    """
+
+    n: int
+    p: float
+    name: ClassVar[str] = "binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole_number("n", self.n, 1))
+        number = finite_number("p", self.p, "give a number with 0 < p <= 1")
+        if not 0.0 < number <= 1.0:
+            raise InvalidInput("p", self.p, "give a number with 0 < p <= 1")
+        object.__setattr__(self, "p", number)
+
+    @classmethod
+    def with_mean(cls, mean: float, *, n: int) -> Binomial:
+        """The law with ``p = mean / n``; the mean is > 0 and at most n."""
+        number, count = positive("mean", mean), whole_number("n", n, 1)
+        if number > count:
+            raise InvalidInput("mean", mean, f"give at most n = {count}, or a larger n")
+        return cls(count, number / count)
+
+    def parameters(self) -> Echo:
+        return {"n": self.n, "p": self.p}
+
+    @property
+    def mean(self) -> float:
+        return self.n * self.p
+
+    @property
+    def log_mean(self) -> float:
+        return math.log(self.n) + math.log(self.p)
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(self.n * self.p * (1.0 - self.p))
+
+    @property
+    def _log_miss(self) -> float:
+        """``log(1 - p)``."""
+        return math.log1p(-self.p) if self.p < 1.0 else -math.inf
+
+    @property
+    def log_prob_zero(self) -> float:
+        return self.n * self._log_miss
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.n
+
+    def cumulant(self, s: float) -> float:
+        return self.n * math.log1p(self.p * math.expm1(s)) if s < 700.0 else self.n * (math.log(self.p) + s)
+
+    def log_pmf(self, k: Array) -> Array:
+        return log_binomial_pmf(k, self.n, self.p, 1.0 - self.p)
+
+    def _log_tail(self, k: int, *, upper: bool) -> float:
+        # P[K > k] = n times the integral over [0, p] of the probability of k in n-1 trials, as a function of p. It is
+        # taken in the smaller of p and 1-p, so that neither loses digits.
+        trials, p, q = self.n - 1, self.p, 1.0 - self.p
+        if p <= 0.5:
+            lo, hi, count = (0.0, p, k) if upper else (p, 1.0, k)
+        else:
+            lo, hi, count = (q, 1.0, trials - k) if upper else (0.0, q, trials - k)
+        peak = count / trials if trials else 0.5
+        value = log_integral(lambda t: log_binomial_pmf(float(count), trials, t, 1.0 - t), lo, hi, peak)
+        return min(math.log(self.n) + value, 0.0)
+
+    def log_sf(self, k: int) -> float:
+        return self._log_tail(k, upper=True)
+
+    def log_cdf(self, k: int) -> float:
+        return 0.0 if k >= self.n else self._log_tail(k, upper=False)
+
+    def _log_fail(self, rank: Prob) -> Array:
+        """``log(1 - p u)``: a run is not made, or stays below rank u."""
+        log_pu = math.log(self.p) + rank.log_u
+        far = logaddexp(self._log_miss, math.log(self.p) + rank.log_q)
+        return sharper(far, log_pu)
+
+    def log_density(self, rank: Prob) -> Array:
+        return np.asarray(self.log_mean + times(self.n - 1, self._log_fail(rank)), dtype=float)
+
+    def log_pgf(self, rank: Prob) -> Array:
+        return np.asarray(self.n * self._log_fail(rank), dtype=float)
+
+    def log_survival(self, rank: Prob) -> Array:
+        return log1mexp_minus(math.log(self.n) + log_minus(math.log(self.p) + rank.log_u, self._log_fail(rank)))
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        base = self._log_fail(lo)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isneginf(log_width), -np.inf, math.log(self.p) + np.asarray(log_width) - base)
+            out = self.n * base + log1mexp_minus(math.log(self.n) + log_hazard(share))
+        return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
+
+    @property
+    def expected_quantile(self) -> float:
+        if self.p == 1.0:
+            return self.n / (self.n + 1.0)
+        x = -self._log_miss
+        return -math.expm1(float(log_mean_exp((self.n + 1.0) * x)) - float(log_mean_exp(x)))
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        # (1 + e^ε - p)/(1 + e^ε - p e^ε) = 1 + p (1 - e^-ε)/(e^-ε + 1 - p)
+        log_excess = math.log(self.p) + log1mexp(-epsilon) - logaddexp(-epsilon, self._log_miss)
+        return (self.n - 1.0) * float(softplus(log_excess))
+
+    def thin(self, log_keep: float) -> Binomial:
+        keep = math.exp(checked_keep(log_keep))
+        if keep == 0.0:
+            raise InvalidInput("log_keep", log_keep, "give a delta0 further from 1")
+        return Binomial(self.n, self.p * keep / ((1.0 - self.p) + self.p * keep))
+
+    def log_tail_mean(self, m: int) -> float:
+        if m >= self.n:
+            return -math.inf
+        if m <= 0:
+            return self.log_mean
+        return self.log_mean + Binomial(self.n - 1, self.p).log_sf(m - 1)
+
+    @property
+    def log_mean_given_run(self) -> float:
+        if self.p == 1.0:
+            return self.log_mean
+        x = -self._log_miss
+        return float(log_mean_exp(x)) - float(log_mean_exp(self.n * x))
+
+    @property
+    def second_factorial(self) -> float:
+        return self.n * (self.n - 1.0) * self.p * self.p
+
+
+@dataclass(frozen=True)
+class Fixed(Law):
+    """A fixed number of runs (Papernot and Steinke 2022, Section 3.2: its cost is that of composition).
+
+    Parameters
+    ----------
+    k : int
+        Number of runs, >= 1.
+    """
+
+    k: int
+    name: ClassVar[str] = "fixed"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number("k", self.k, 1))
+
+    def parameters(self) -> Echo:
+        return {"k": self.k}
+
+    @property
+    def mean(self) -> float:
+        return float(self.k)
+
+    @property
+    def log_mean(self) -> float:
+        return math.log(self.k)
+
+    @property
+    def sd(self) -> float:
+        return 0.0
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.k
+
+    def cumulant(self, s: float) -> float:
+        return self.k * s
+
+    def log_pmf(self, k: Array) -> Array:
+        return np.where(np.asarray(k, dtype=float) == self.k, 0.0, -np.inf)
+
+    def log_sf(self, k: int) -> float:
+        return 0.0 if k < self.k else -math.inf
+
+    def log_cdf(self, k: int) -> float:
+        return 0.0 if k >= self.k else -math.inf
+
+    def log_density(self, rank: Prob) -> Array:
+        return self.log_mean + times(self.k - 1, rank.log_q)
+
+    def log_pgf(self, rank: Prob) -> Array:
+        return np.asarray(self.k * np.asarray(rank.log_q), dtype=float)
+
+    def log_survival(self, rank: Prob) -> Array:
+        return log1mexp_minus(self.log_mean + log_minus(*rank))
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        return Binomial(self.k, 1.0).log_block(lo, hi, log_width)
+
+    @property
+    def expected_quantile(self) -> float:
+        return self.k / (self.k + 1.0)
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        return (self.k - 1.0) * epsilon
+
+    def thin(self, log_keep: float) -> Fixed:
+        checked_keep(log_keep)
+        return self
+
+    def log_tail_mean(self, m: int) -> float:
+        return self.log_mean if m < self.k else -math.inf
+
+    @property
+    def log_mean_given_run(self) -> float:
+        return self.log_mean
+
+    @property
+    def second_factorial(self) -> float:
+        return self.k * (self.k - 1.0)
+
+
+@dataclass(frozen=True)
+class Threshold(RunCount):
+    """Runs until an output is accepted (Papernot and Steinke 2022, Proposition 15): not a best-of-K law.
+
+    Parameters
+    ----------
+    accept : float
+        Lower bound, for every input, on the probability that one run is accepted (or the probability of a stop coin),
+        in (0, 1]. The law of K given here is the one at that bound: geometric.
+
+    Examples
+    --------
+    >>> Threshold(0.1).mean
+    10.0
+    """
+
+    accept: float
+    name: ClassVar[str] = "threshold"
+
+    def __post_init__(self) -> None:
+        number = finite_number("accept", self.accept, "give a probability with 0 < accept <= 1")
+        if not 0.0 < number <= 1.0:
+            raise InvalidInput("accept", self.accept, "give a probability with 0 < accept <= 1")
+        object.__setattr__(self, "accept", number)
+
+    @classmethod
+    def with_mean(cls, mean: float) -> Threshold:
+        """The law of the given mean number of runs, >= 1."""
+        number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
+        if number < 1.0:
+            raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
+        return cls(1.0 / number)
+
+    def parameters(self) -> Echo:
+        return {"accept": self.accept}
+
+    @property
+    def mean(self) -> float:
+        return 1.0 / self.accept
+
+    @property
+    def log_mean(self) -> float:
+        return -math.log(self.accept)
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(1.0 - self.accept) / self.accept
+
+    @property
+    def max_runs(self) -> int | None:
+        return 1 if self.accept == 1.0 else None
+
+    @property
+    def _log_reject(self) -> float:
+        return math.log1p(-self.accept) if self.accept < 1.0 else -math.inf
+
+    def cumulant(self, s: float) -> float:
+        # log1mexp is -inf from 0 on: beyond the radius 1/(1 - accept)
+        return s - float(log1mexp(self._log_reject - math.log(self.accept) + log_expm1(s)))
+
+    def log_pmf(self, k: Array) -> Array:
+        k = np.asarray(k, dtype=float)
+        if self.accept == 1.0:
+            return np.where(k == 1.0, 0.0, -np.inf)
+        return np.where(k >= 1.0, (k - 1.0) * self._log_reject + math.log(self.accept), -np.inf)
+
+    def log_sf(self, k: int) -> float:
+        return k * self._log_reject if k > 0 else 0.0

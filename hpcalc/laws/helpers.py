@@ -1,0 +1,104 @@
+"""Checked numbers, and the logarithms that several laws need."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.logspace import Array, Prob, log1mexp, softplus
+
+__all__ = [
+    "ONE",
+    "checked_keep",
+    "finite_number",
+    "log_hazard",
+    "log_minus",
+    "log_softplus",
+    "positive",
+    "safe_exp",
+    "sharper",
+    "times",
+    "whole_number",
+]
+
+ONE = Prob(np.array(0.0), np.array(-math.inf))
+_LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
+
+
+def finite_number(name: str, value: object, remedy: str) -> float:
+    """Return ``value`` as a finite float, or raise :class:`InvalidInput` with the remedy."""
+    if isinstance(value, (bool, np.bool_, str, bytes)) or value is None:
+        raise InvalidInput(name, value, remedy)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(name, value, remedy) from None
+    if not math.isfinite(number):
+        raise InvalidInput(name, value, remedy)
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """Return ``value`` as a finite float > 0, or raise :class:`InvalidInput`."""
+    number = finite_number(name, value, "give a finite number > 0")
+    if not number > 0.0:
+        raise InvalidInput(name, value, "give a finite number > 0")
+    return number
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return ``value`` as an int >= ``least`` (1e3 is 1000), or raise :class:`InvalidInput`."""
+    remedy = f"give a whole number >= {least}"
+    number = finite_number(name, value, remedy)
+    if number != math.floor(number) or number < least:
+        raise InvalidInput(name, value, remedy)
+    if number > _LARGEST_INTEGER:
+        raise InvalidInput(name, value, "give a whole number of at most 9007199254740992 (2^53)")
+    return int(number)
+
+
+def checked_keep(log_keep: float) -> float:
+    """Return ``log_keep`` if it is the logarithm of a probability > 0, or raise :class:`InvalidInput`."""
+    if not (math.isfinite(log_keep) and log_keep <= 0.0):
+        raise InvalidInput("log_keep", log_keep, "give log(1 - delta0) with 0 <= delta0 < 1")
+    return log_keep
+
+
+def log_minus(log_u: Array, log_q: Array) -> Array:
+    """``log(-log q)`` for ``q = 1 - u``, for u below the smallest double too."""
+    # -log q is u itself from e^-40 down
+    near = np.log(np.maximum(-np.asarray(log_q), math.exp(-40.0)))
+    return np.asarray(near + np.minimum(np.asarray(log_u) + 40.0, 0.0), dtype=float)
+
+
+def log_softplus(z: Array | float) -> Array:
+    """``log log(1 + e^z)``, for ``e^z`` below the smallest double too."""
+    z = np.asarray(z, dtype=float)
+    return np.asarray(np.log(softplus(np.maximum(z, -40.0))) + np.minimum(z + 40.0, 0.0), dtype=float)
+
+
+def log_hazard(log_x: Array | float) -> Array:
+    """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
+    log_x = np.asarray(log_x, dtype=float)
+    return log_minus(log_x, log1mexp(log_x))
+
+
+def sharper(log_x: Array, log_rest: Array) -> Array:
+    """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
+    return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
+
+
+def times(count: float, log_x: Array | float) -> Array:
+    """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
+    log_x = np.asarray(log_x, dtype=float)
+    return np.zeros_like(log_x) if count == 0 else np.asarray(count * log_x, dtype=float)
+
+
+def safe_exp(x: float) -> float:
+    """``exp(x)``, inf where it exceeds the largest double."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,241 @@
+"""What a law of the number of runs offers: to everyone, and to the bounds on best-of-K."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws.helpers import ONE, finite_number, safe_exp
+from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
+
+if TYPE_CHECKING:
+    import random
+
+__all__ = ["Echo", "Law", "RunCount"]
+
+Echo: TypeAlias = dict[str, "float | int | str | bool"]
+
+_TIE = 1e-13  # a cumulative probability this close (relatively) to the asked one is taken to reach it
+_LARGEST_RUNS = 10**300
+_HEAD = 4096
+
+
+class RunCount(ABC):
+    """Law of the number of runs of a search.
+
+    Subclasses are frozen dataclasses, hashable, and compare by their parameters.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def parameters(self) -> Echo:
+        """Parameters as the command line names them, in its order."""
+
+    @property
+    @abstractmethod
+    def log_mean(self) -> float:
+        """Natural logarithm of ``E[K]``."""
+
+    @property
+    def mean(self) -> float:
+        """``E[K]`` (inf where it exceeds the largest double)."""
+        return safe_exp(self.log_mean)
+
+    @property
+    @abstractmethod
+    def sd(self) -> float:
+        """Standard deviation of K."""
+
+    @property
+    def log_prob_zero(self) -> float:
+        """``log P[K = 0]``, ``-inf`` if K is never 0."""
+        return -math.inf
+
+    @property
+    def prob_zero(self) -> float:
+        """``P[K = 0]``."""
+        return math.exp(self.log_prob_zero)
+
+    @property
+    def max_runs(self) -> int | None:
+        """The largest possible K, or None if there is none."""
+        return None
+
+    @abstractmethod
+    def cumulant(self, s: float) -> float:
+        """``log E[exp(s K)]`` for ``s >= 0``: the logarithm of f(e^s); inf where that diverges."""
+
+    @abstractmethod
+    def log_pmf(self, k: Array) -> Array:
+        """``log P[K = k]`` for an array of whole numbers."""
+
+    @abstractmethod
+    def log_sf(self, k: int) -> float:
+        """``log P[K > k]`` for ``k >= 0``."""
+
+    def log_cdf(self, k: int) -> float:
+        """``log P[K <= k]`` for ``k >= 0``."""
+        if k < _HEAD:
+            return min(float(logsumexp(self.log_pmf(np.arange(k + 1.0)))), 0.0)
+        return float(log1mexp(self.log_sf(k)))
+
+    def quantile(self, p: float) -> int:
+        """Smallest k with ``P[K <= k] >= p``.
+
+        Parameters
+        ----------
+        p : float
+            In (0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If ``p`` is outside (0, 1) or the quantile exceeds 1e300.
+
+        Examples
+        --------
+        >>> from hpcalc.laws import Poisson
+        >>> Poisson(40.0).quantile(0.99)
+        55
+        """
+        number = finite_number("p", p, "give a probability between 0 and 1")
+        if not 0.0 < number < 1.0:
+            raise InvalidInput("p", p, "give a probability between 0 and 1")
+        upper = number > 0.5
+        return self._invert(math.log(1.0 - number if upper else number), upper=upper)
+
+    def sample(self, rng: random.Random) -> int:
+        """One draw of K by inversion of its distribution function.
+
+        The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
+
+        Parameters
+        ----------
+        rng : random.Random
+            Source of random bits; ``random.SystemRandom()`` for the operating system's.
+        """
+        upper = bool(rng.getrandbits(1))
+        tail = (2 * rng.getrandbits(256) + 1) / (1 << 258)  # uniform in (0, 1/2)
+        return self._invert(math.log(tail), upper=upper)
+
+    @cached_property
+    def _head(self) -> tuple[Array, Array]:
+        """``P[K <= k]`` and ``P[K > k]`` for k < 4096: draws and most quantiles are a look-up."""
+        p = np.exp(self.log_pmf(np.arange(float(_HEAD))))
+        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(_HEAD - 1)))[::-1])[::-1]
+        return np.cumsum(p), above
+
+    def _invert(self, log_tail: float, *, upper: bool) -> int:
+        """Smallest k with ``P[K > k] <= tail`` (upper) or ``P[K <= k] >= tail``."""
+        limit = log_tail + (_TIE if upper else -_TIE)
+        below, above = self._head
+        hi = int(np.searchsorted(-above, -math.exp(limit)) if upper else np.searchsorted(below, math.exp(limit)))
+        if hi < _HEAD:
+            return hi
+
+        def reached(k: int) -> bool:
+            return (limit - self.log_sf(k) if upper else self.log_cdf(k) - limit) >= 0.0
+
+        lo, bits = hi, 1
+        while not reached(hi):
+            if hi == _LARGEST_RUNS:
+                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
+            lo, hi, bits = hi, min(hi << bits, _LARGEST_RUNS), 2 * bits
+        # magnitudes first, for a plan asks for quantiles of 1e170 runs; beyond 2^60 the tails, functions of a double,
+        # do not tell one number from the next
+        while hi - lo > max(1, lo >> 60):
+            mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
+            lo, hi = (lo, mid) if reached(mid) else (mid, hi)
+        return hi
+
+
+class Law(RunCount):
+    """A law used to run K times and release the best output.
+
+    In what follows u is the rank of an output, f the generating function of K.
+    """
+
+    @abstractmethod
+    def log_density(self, rank: Prob) -> Array:
+        """``log F(u)``, ``F(u) = f'(1-u)``; ``-inf`` at u = 1 if ``P[K = 1] = 0``."""
+
+    @abstractmethod
+    def log_pgf(self, rank: Prob) -> Array:
+        """``log f(1-u)``: the probability that no run reaches rank u."""
+
+    @abstractmethod
+    def log_survival(self, rank: Prob) -> Array:
+        """``log(1 - f(1-u))``, with full relative accuracy as ``u -> 0``."""
+
+    @abstractmethod
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        """``log(f(1-lo) - f(1-hi))``: the probability that the best output has a rank between ``lo`` and ``hi``.
+
+        Parameters
+        ----------
+        lo, hi : Prob
+            Ends of the blocks, ``lo.u <= hi.u``.
+        log_width : ndarray
+            ``log(hi.u - lo.u)``, from the caller who knows it without cancellation.
+        """
+
+    @property
+    @abstractmethod
+    def expected_quantile(self) -> float:
+        """``E[K/(K+1)]``: mean rank of the best of K independent uniform scores."""
+
+    @property
+    def affine_power(self) -> bool:
+        """Whether ``f'`` is a power of an affine function, or the exponential limit of one."""
+        return True
+
+    @property
+    def supremum_at_edge(self) -> bool:
+        """Whether ``-u F'(u)/F(u)`` never decreases."""
+        return True
+
+    def log_mean_excess(self, rank: Prob) -> Array:
+        """``log(-(1-u) F'(u) / F(u))`` or an upper bound on it, for laws whose supremum is not at the edge."""
+        return np.full(np.shape(rank.log_u), np.inf)
+
+    @abstractmethod
+    def gain_at_edge(self, epsilon: float) -> float:
+        """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""
+
+    @abstractmethod
+    def thin(self, log_keep: float) -> Law:
+        """Law of K given that every run was kept, each being kept with probability ``exp(log_keep)``.
+
+        ``P[K' = k]`` is proportional to ``P[K = k] exp(k log_keep)``: K' of Papernot and Steinke 2022, Lemma 20.
+
+        Parameters
+        ----------
+        log_keep : float
+            ``log(1 - delta0)``, finite and <= 0.
+        """
+
+    @abstractmethod
+    def log_tail_mean(self, m: int) -> float:
+        """``log E[K; K > m]``, m >= 0."""
+
+    # Both below serve AtLeastOne, whose moments would lose digits as P[K = 0] -> 1.
+    @property
+    @abstractmethod
+    def log_mean_given_run(self) -> float:
+        """``log E[K | K >= 1]``."""
+
+    @property
+    @abstractmethod
+    def second_factorial(self) -> float:
+        """``E[K (K-1)]``."""
+
+    @cached_property
+    def log_prob_run(self) -> float:
+        """``log P[K >= 1]``."""
+        return float(self.log_survival(ONE))

@@ -1,0 +1,147 @@
+"""Panels as a figure, by matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hpcalc.errors import MissingExtra
+from hpcalc.output.panels import Axis, Panel, Series
+
+__all__ = ["figure_bytes", "make_figure"]
+
+# Okabe and Ito's palette, dark first: told apart in grey, too, by line styles and markers.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7A5C00", "#56B4E9", "#E69F00")
+_LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
+_MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
+_PANEL = (3.7, 3.1)
+_DPI = 160
+
+
+def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] | None = None) -> bytes:
+    """The figure as a file's content; the same panels give the same bytes.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Side by side.
+    kind : {"svg", "png", "pdf"}
+    size : tuple of float, optional
+        Width and height of one panel in inches.
+
+    Raises
+    ------
+    MissingExtra
+        Without matplotlib.
+    """
+    no_date: dict[str, dict[str, Any]] = {
+        "svg": {"Date": None, "Creator": "hpcalc"},
+        "pdf": {"CreationDate": None, "Creator": "hpcalc", "Producer": "hpcalc"},
+        "png": {"Software": "hpcalc"},
+    }
+    buffer = io.BytesIO()
+    with make_figure(panels, size) as figure:
+        figure.savefig(buffer, format=kind, metadata=no_date[kind])
+    return buffer.getvalue()
+
+
+@contextmanager
+def make_figure(panels: Sequence[Panel], size: tuple[float, float] | None = None) -> Iterator[Any]:
+    """The figure itself, while matplotlib has the settings it needs."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra('--plot needs matplotlib: pip install "hpcalc[plot]"') from error
+    wide, high = size if size is not None else _PANEL
+    settings: dict[str, Any] = {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same picture everywhere
+        "font.size": 9.0 if high >= 2.8 else 8.0,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": False,
+        "svg.hashsalt": "hpcalc",
+        "svg.fonttype": "path",
+    }
+    plain: Any = mpl.rcParamsDefault  # not the user's own: the same picture everywhere
+    whole: Any = {**plain, **settings, "backend": mpl.rcParams["backend"]}
+    with mpl.rc_context(whole):
+        figure = Figure(figsize=(wide * len(panels), high + 0.35), layout="constrained", dpi=_DPI)
+        all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, panel in zip(all_axes, panels, strict=True):
+            _draw(axes, panel)
+        _legend(figure, all_axes, wide * len(panels))
+        yield figure
+
+
+def _draw(axes: Any, panel: Panel) -> None:
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x.label)
+    axes.set_ylabel(panel.y.label)
+    if panel.x.log:
+        axes.set_xscale("log")
+    if panel.y.log:
+        axes.set_yscale("log")
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    shaded = panel.shaded
+    if shaded is not None:
+        bottom = panel.y.least if panel.y.least is not None else min(shaded.y)
+        # up to the left edge: every smaller ε is out of reach as well
+        left = panel.x.least if panel.x.least is not None else min(shaded.x)
+        x, y = (left, *shaded.x), (max(shaded.y), *shaded.y)
+        axes.fill_between(x, y, bottom, color="#d9d9d9", linewidth=0.0, label=shaded.name)
+    for series in panel.series:
+        _add(axes, series)
+    _limit(axes, panel.x, axes.get_xlim(), axes.set_xlim)
+    _limit(axes, panel.y, axes.get_ylim(), axes.set_ylim)
+
+
+def _add(axes: Any, series: Series) -> None:
+    style = series.style
+    colour, marker = _COLOURS[style % len(_COLOURS)], _MARKERS[style % len(_MARKERS)]
+    if series.line:
+        axes.plot(
+            series.x,
+            series.y,
+            color=colour,
+            linestyle=_LINES[style % len(_LINES)],
+            linewidth=1.5,
+            marker=marker,
+            # markers of neighbouring series do not fall on each other
+            markevery=(style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1,
+            markersize=4.5,
+            label=series.name,
+        )
+    else:
+        axes.plot(
+            series.x,
+            series.y,
+            color=colour,
+            linestyle="none",
+            marker=marker,
+            markersize=7.0,
+            markeredgecolor="white",
+            markeredgewidth=0.8,
+            label=series.name or "_",
+            zorder=3.0,
+        )
+
+
+def _limit(axes: Any, axis: Axis, now: tuple[float, float], assign: Any) -> None:
+    low, high = now
+    assign(axis.least if axis.least is not None else low, axis.most if axis.most is not None else high)
+
+
+def _legend(figure: Any, all_axes: Sequence[Any], width: float) -> None:
+    """One legend below all panels: it can cover nothing."""
+    handles: dict[str, Any] = {}
+    for axes in all_axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    longest = max((len(name) for name in handles), default=1)
+    columns = max(1, min(len(handles), int(width / (0.062 * longest + 0.65))))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.5)

@@ -1,0 +1,105 @@
+"""Pictures of answers: figures by matplotlib, and charts of plain text for the terminal.
+
+What is drawn is decided once, in :mod:`hpcalc.output.panels`; :mod:`hpcalc.output.figure` and
+:mod:`hpcalc.output.textchart` only draw it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hpcalc.errors import DataFileError, InvalidInput
+
+__all__ = ["FORMATS", "plot_result"]
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def plot_result(
+    result: Any,
+    target: str,
+    *,
+    width: int | None = None,
+    encoding: str = "utf-8",
+    size: tuple[float, float] | None = None,
+) -> str:
+    """Draw the answer of ``bound``, ``compare``, ``plan`` or ``utility``.
+
+    Parameters
+    ----------
+    result : BoundResult, CompareResult, PlanResult or UtilityResult
+        The answer.
+    target : str
+        A file name that ends in .svg, .png or .pdf; ``"-"`` for a chart of plain text.
+    width : int, optional
+        Columns of a text chart, 80 by default.
+    encoding : str
+        What the terminal can show; without box drawing characters the chart is drawn in ASCII.
+    size : tuple of float, optional
+        Width and height of one panel in inches.
+
+    Returns
+    -------
+    str
+        The text chart; empty where a file was written.
+
+    Raises
+    ------
+    InvalidInput
+        For another ending.
+    MissingExtra
+        If a figure is asked for without matplotlib.
+    DataFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from hpcalc import Poisson, utility
+    >>> text = plot_result(utility(Poisson(10.0)), "-", width=60)
+    >>> max(map(len, text.splitlines())) <= 60
+    True
+    """
+    kind = Path(target).suffix.lower().lstrip(".")
+    if target != "-" and kind not in FORMATS:
+        raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
+    from hpcalc.output.panels import panels_of
+
+    panels = panels_of(result)
+    if target == "-":
+        from hpcalc.output.textchart import text_chart
+
+        return "\n".join(text_chart(panel, width or 80, encoding) for panel in panels)
+    if panels:
+        from hpcalc.output.figure import figure_bytes
+
+        _write(Path(target), figure_bytes(panels, kind, size))
+    return ""
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all: a temporary file beside the target, then a rename."""
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe
+            path.write_bytes(data)
+            return
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+            os.chmod(name, mode)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise DataFileError(f"--plot {path}: {error.strerror or error}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,172 @@
+"""``convert``: from one kind of guarantee of one run to another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcalc import __version__
+from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
+from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
+from hpcalc.guarantees import Guarantee
+from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, finite
+
+__all__ = ["ConvertResult", "convert"]
+
+_KINDS = ("approx-dp", "rdp", "zcdp", "pure")
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """A guarantee of one run in another form.
+
+    Attributes
+    ----------
+    base : Guarantee
+        What was converted.
+    to : dict
+        ``kind`` and its numbers.
+    conversion : str or None
+        The rule.
+    reason : str or None
+        Why there is no finite answer.
+    """
+
+    base: Guarantee
+    to: dict[str, Any]
+    conversion: str | None
+    reason: str | None = None
+    order: float | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0, or 3 where no finite answer exists."""
+        return ExitCode.OK if self.reason is None else ExitCode.NO_FINITE_BOUND
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        out: dict[str, Any] = {
+            "hpcalc_version": __version__,
+            "command": "convert",
+            "from": self.base.describe(),
+            "to": self.to,
+            "conversion": self.conversion,
+        }
+        if self.order is not None:
+            out["order"] = self.order
+        if self.reason is not None:
+            out["reason"] = self.reason
+        out["warnings"] = list(self.base.warnings)
+        return out
+
+
+def convert(
+    base: Guarantee,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    to: str = "approx-dp",
+    conversion: str = "best",
+    orders: Any = None,
+) -> ConvertResult:
+    """Convert the guarantee of one run.
+
+    Parameters
+    ----------
+    base : Guarantee
+        What is known of one run.
+    delta : float, optional
+        For ``to="approx-dp"``: the δ at which ε is wanted (default 1e-6 unless ``epsilon`` is given).
+    epsilon : float, optional
+        For ``to="approx-dp"``: the ε at which δ is wanted.
+    to : {"approx-dp", "rdp", "zcdp", "pure"}
+        Kind of guarantee wanted.
+    conversion : {"best", "cks", "mironov", "exact"}
+        Rule for Rényi curves.
+    orders : sequence of float, optional
+        Orders wanted (``to="rdp"``), or to which the conversion is restricted.
+
+    Returns
+    -------
+    ConvertResult
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> round(convert(Gaussian(1.0), delta=1e-5, conversion="cks").to["epsilon"], 9)
+    4.728386985
+    """
+    if to not in _KINDS:
+        raise InvalidInput("to", to, f"give one of {', '.join(_KINDS)}")
+    if delta is not None and epsilon is not None:
+        raise InvalidInput("epsilon", epsilon, "give either delta or epsilon, not both")
+    listed = None if orders is None else np.array([float(order) for order in orders])
+    if listed is not None and not np.all(listed > 1.0):
+        raise InvalidInput("orders", float(listed[~(listed > 1.0)][0]), "give Rényi orders > 1 (inf is allowed)")
+    if to == "rdp":
+        return _to_rdp(base, np.array(DEFAULT_ORDERS) if listed is None else listed)
+    if to in ("zcdp", "pure"):
+        key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
+        try:
+            return ConvertResult(base, {"kind": to, key: find(base)}, to)
+        except NoFiniteBound as error:
+            return ConvertResult(base, {"kind": to, key: None}, None, str(error))
+    source = base if listed is None else _Restricted(base, listed)
+    if epsilon is not None:
+        found = delta_at(source, float(epsilon), conversion)
+        return ConvertResult(
+            base, {"kind": to, "epsilon": float(epsilon), **delta_fields(found.value)}, found.rule, None, found.order
+        )
+    value = 1e-6 if delta is None else delta
+    log_delta = log_of_delta(value)
+    try:
+        answer = epsilon_at(source, log_delta, conversion)
+    except NoFiniteBound as error:
+        return ConvertResult(base, {"kind": to, "epsilon": None, "delta": float(value)}, None, str(error))
+    return ConvertResult(
+        base, {"kind": to, "epsilon": finite(answer.value), "delta": float(value)}, answer.rule, None, answer.order
+    )
+
+
+def _to_rdp(base: Guarantee, orders: Any) -> ConvertResult:
+    value = base.rdp(orders)
+    rows = [
+        {"order": float(order) if math.isfinite(order) else None, "epsilon": finite(float(eps))}
+        for order, eps in zip(orders, value, strict=True)
+    ]
+    reason = None if np.isfinite(value).any() else "no finite Rényi curve is known for this base"
+    return ConvertResult(base, {"kind": "rdp", "orders": rows}, "rdp", reason)
+
+
+class _Restricted(Guarantee):
+    """A base whose Rényi orders are restricted to given ones."""
+
+    def __init__(self, base: Guarantee, orders: Any) -> None:
+        self._base = base
+        self.orders = orders[np.isfinite(orders)]
+        self.exact_profile = base.exact_profile
+        self.slack = base.slack
+        self.region_tolerance = base.region_tolerance
+
+    def describe(self) -> dict[str, Any]:
+        return self._base.describe()
+
+    def rdp(self, orders: Any) -> Any:
+        return self._base.rdp(orders)
+
+    def _log_profile(self, t: Any) -> Any:
+        return self._base._log_profile(t)
+
+    def region(self, rank: Any) -> Any:
+        return self._base.region(rank)
+
+    @property
+    def core(self) -> Guarantee:
+        return self if self._base.core is self._base else _Restricted(self._base.core, self.orders)
+
+    @property
+    def pure_epsilon(self) -> float:
+        return self._base.pure_epsilon

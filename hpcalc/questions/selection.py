@@ -1,0 +1,387 @@
+"""Choosing one of m candidates by their scores: best-of-K against the exponential mechanism and report-noisy-max.
+
+One run of best-of-K draws a candidate uniformly, adds noise to its score and returns both; K such runs are made and the
+candidate of the best noisy score is released. At the same ε each mechanism has an error: how much the released
+candidate's score falls short of the best one's, at a confidence.
+
+The worst scores are the same for all three. If the best candidate has score 0 and an error of t or more is a failure,
+raising a score below -t to -t, and lowering one between -t and 0 to -t, can only make failure likelier; so the worst
+case has one candidate at 0 and m - 1 at -t. There every probability of failure is an integral of one variable.
+
+References
+----------
+Papernot and Steinke 2022, Appendix D.4; McSherry and Talwar, "Mechanism Design via Differential Privacy", FOCS 2007.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcalc import __version__
+from hpcalc.bounds.refined import refined_pure
+from hpcalc.errors import ExitCode, InvalidInput
+from hpcalc.guarantees import Gaussian, Guarantee
+from hpcalc.laws import Law, RunCount
+from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
+from hpcalc.questions.oracle import CostOracle, Ticker
+from hpcalc.questions.planning import law_at_success
+from hpcalc.questions.rows import Aims, finite_mean, quantile_or_none
+from hpcalc.questions.shapes import DEFAULT_SHAPES, LawLike, Shape, shapes_of
+from hpcalc.solve import Grid
+
+__all__ = [
+    "SelectionResult",
+    "best_of_k_error",
+    "compare_selection",
+    "exponential_mechanism_error",
+    "report_noisy_max_error",
+]
+
+_LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
+_SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One mechanism: its noise, and the error it makes.
+
+    Attributes
+    ----------
+    mechanism : str
+        ``exponential-mechanism``, ``report-noisy-max`` or ``best-of-k``.
+    error : float or None
+        In the unit of the scores; None where no error is ever safe at this confidence.
+    noise : str or None
+        Law of the noise.
+    scale : float or None
+        Its scale (Laplace) or standard deviation, in the unit of the scores.
+    runs : RunCount or None
+        Law of K.
+    """
+
+    mechanism: str
+    error: float | None
+    noise: str | None = None
+    scale: float | None = None
+    shape: Shape | None = None
+    runs: RunCount | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class SelectionResult:
+    """Mechanisms that choose one of m candidates, at one ε.
+
+    Attributes
+    ----------
+    candidates : int
+    sensitivity : float
+    epsilon, delta : float
+        Every mechanism is (epsilon, delta)-DP; only Gaussian scores need the delta.
+    confidence : float
+        The error is exceeded with at most one minus this probability, whatever the scores.
+    choices : tuple of Choice
+    """
+
+    candidates: int
+    sensitivity: float
+    epsilon: float
+    delta: float
+    confidence: float
+    choices: tuple[Choice, ...]
+
+    exit_code = ExitCode.OK
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        return {
+            "hpcalc_version": __version__,
+            "command": "compare",
+            "selection": self.candidates,
+            "sensitivity": self.sensitivity,
+            "at_epsilon": self.epsilon,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "rows": [_row(choice) for choice in self.choices],
+            "warnings": [],
+        }
+
+
+def _row(choice: Choice) -> dict[str, Any]:
+    out: dict[str, Any] = {"mechanism": choice.mechanism}
+    if choice.shape is not None:
+        parameters = choice.runs.parameters() if choice.runs is not None else choice.shape.parameters
+        out |= {"dist": choice.shape.dist, "parameters": dict(parameters)}
+    if choice.runs is not None:
+        out["mean_runs"] = finite_mean(choice.runs)
+        out["p95_runs"] = quantile_or_none(choice.runs, 0.95)
+    if choice.noise is not None:
+        out["noise"] = choice.noise
+        out["noise_scale"] = choice.scale
+    out["error"] = choice.error
+    if choice.reason is not None:
+        out["reason"] = choice.reason
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# errors
+
+
+def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
+    """Error that the exponential mechanism exceeds with probability at most ``fail``, whatever the scores.
+
+    Examples
+    --------
+    >>> round(exponential_mechanism_error(100, 1.0), 4)
+    15.0791
+    """
+    odds = math.log(candidates - 1) + math.log1p(-fail) - math.log(fail) if candidates > 1 else -math.inf
+    return max(2.0 * sensitivity / epsilon * odds, 0.0)
+
+
+def report_noisy_max_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
+    """The same for report-noisy-max with Laplace noise of scale ``2 sensitivity / epsilon``."""
+    scale = 2.0 * sensitivity / epsilon
+
+    def failure(gap: float) -> float:
+        x, weight = _nodes(gap, 45.0, 45.0)
+        below = _log_laplace_tail(-(x + gap))
+        return 1.0 - float(np.sum(weight * 0.5 * np.exp(-np.abs(x) + (candidates - 1) * below)))
+
+    return scale * _smallest_gap(failure, fail, 1e4)
+
+
+def best_of_k_error(
+    law: Law, candidates: int, scale: float, noise: str = "laplace", fail: float = 0.05
+) -> float | None:
+    """The same for best-of-K of uniformly drawn candidates with noisy scores.
+
+    Parameters
+    ----------
+    law : Law
+        Law of K. A search that runs nothing fails.
+    candidates : int
+        m.
+    scale : float
+        Scale (Laplace) or standard deviation (Gaussian) of the noise, in the unit of the scores.
+    noise : {"laplace", "gaussian"}
+    fail : float
+        Probability of a larger error.
+
+    Returns
+    -------
+    float or None
+        None if the best candidate is never drawn with a probability of ``fail`` or more.
+    """
+    share = 1.0 / candidates
+    missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
+    if not missed < fail:
+        return None
+
+    def failure(gap: float) -> float:
+        return 1.0 - _good_wins(law, share, gap, noise)
+
+    return scale * _smallest_gap(failure, fail, 1e4 if noise == "laplace" else 1e3)
+
+
+def _good_wins(law: Law, share: float, gap: float, noise: str) -> float:
+    """Probability that the best noisy score belongs to the good candidate, whose score is ahead by ``gap`` scales."""
+    if noise == "laplace":
+        x, weight = _nodes(gap, 45.0, 745.0)
+        tail, log_density = _log_laplace_tail, -np.abs(x) - math.log(2.0)
+    else:
+        x, weight = _nodes(gap, 12.0, 38.0)
+        tail, log_density = _log_normal_tail, -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
+    rest = math.log1p(-share) if share < 1.0 else -math.inf
+    log_u = np.minimum(logaddexp(math.log(share) + tail(x), rest + tail(x + gap)), 0.0)
+    log_q = np.minimum(logaddexp(math.log(share) + tail(-x), rest + tail(-(x + gap))), 0.0)
+    log_weight = law.log_density(Prob(log_u, log_q)) + log_density + math.log(share)
+    return float(np.sum(weight * np.exp(log_weight)))
+
+
+def _log_laplace_tail(x: Array) -> Array:
+    """Log of the probability that standard Laplace noise exceeds x."""
+    with np.errstate(over="ignore"):
+        return np.where(x > 0.0, -x - math.log(2.0), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
+
+
+def _log_normal_tail(x: Array) -> Array:
+    return log_ndtr(-x)
+
+
+def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
+    """Gauss-Legendre nodes and weights on cells of width at most 1/2 near the kinks at 0 and -gap, wider far out."""
+    reach = np.concatenate([np.arange(0.0, 20.0, 0.5), np.geomspace(20.0, right, 30 if right > 50.0 else 45)])
+    edges = np.concatenate([-reach[reach <= left], reach, -gap - reach[reach <= left], -gap + reach])
+    edges = np.unique(edges[(edges >= -left) & (edges <= right)])
+    half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
+    return (middle + half * _LEGENDRE_X).ravel(), (half * _LEGENDRE_W).ravel()
+
+
+def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) -> float:
+    """Smallest gap at which failing is rare enough, from above."""
+    if failure(0.0) <= fail:
+        return 0.0
+    low, high = 0.0, 1.0
+    while failure(high) > fail:
+        low, high = high, 2.0 * high
+        if high > top:
+            return math.inf
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if failure(middle) <= fail else (middle, high)
+    return high
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the comparison
+
+
+def compare_selection(
+    candidates: int,
+    sensitivity: float = 1.0,
+    epsilon: float | None = None,
+    *,
+    base: Guarantee | None = None,
+    laws: Iterable[LawLike] | None = None,
+    mean: float | None = None,
+    delta: float = 1e-6,
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
+) -> SelectionResult:
+    """Best-of-K with Laplace and Gaussian scores, the exponential mechanism and report-noisy-max, at one ε.
+
+    Parameters
+    ----------
+    candidates : int
+        m, at least 2.
+    sensitivity : float
+        How much one person changes a candidate's score.
+    epsilon : float
+        What each mechanism may cost.
+    base : None
+        Refused: the noisy score is the base.
+    laws : iterable of RunCount, str or mapping, optional
+        Default: Poisson and the truncated negative binomial with eta -0.5, 0, 0.5 and 1.
+    mean : float, optional
+        Mean number of runs; by default the one with the smallest error.
+    delta : float
+        For Gaussian scores; 0 leaves them out.
+    confidence : float
+        One minus the probability of a larger error.
+    progress : callable, optional
+        Called with (done, expected) steps.
+
+    Raises
+    ------
+    InvalidInput
+        For values outside their range.
+
+    Examples
+    --------
+    >>> answer = compare_selection(10, 1.0, 1.0, laws=["tnb:eta=1"], delta=0.0)
+    >>> [choice.mechanism for choice in answer.choices]
+    ['exponential-mechanism', 'report-noisy-max', 'best-of-k']
+    """
+    if not (candidates == math.floor(candidates) and candidates >= 2):
+        raise InvalidInput("selection", candidates, "give a whole number of candidates >= 2")
+    if not 0.0 < sensitivity < math.inf:
+        raise InvalidInput("sensitivity", sensitivity, "give a finite number > 0")
+    if epsilon is None:
+        raise InvalidInput("at_epsilon", None, "--selection compares at one epsilon of the whole search, e.g. 1")
+    if not 0.0 < epsilon < math.inf:
+        raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
+    if base is not None:
+        raise InvalidInput("selection", candidates, "makes each run a noisy score: leave out the guarantee of one run")
+    if not 0.0 <= delta < 1.0:
+        raise InvalidInput("delta", delta, "give 0 <= delta < 1")
+    if not 0.0 < confidence < 1.0:
+        raise InvalidInput("confidence", confidence, "give a probability between 0 and 1")
+    fail = 1.0 - confidence
+    count, unit = int(candidates), float(sensitivity)
+    shapes = shapes_of(laws, DEFAULT_SHAPES)
+    kinds = ("laplace", "gaussian") if delta > 0.0 else ("laplace",)
+    ticker = Ticker(progress, 60 * len(shapes))
+    choices = [
+        Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
+        Choice(
+            "report-noisy-max",
+            report_noisy_max_error(count, epsilon, unit, fail),
+            "laplace",
+            2.0 * unit / epsilon,
+        ),
+    ]
+    for kind in kinds:
+        finder = _Finder(count, unit, epsilon, delta, fail, kind, ticker)
+        choices += [finder.best(shape, mean) for shape in shapes]
+    return SelectionResult(count, unit, float(epsilon), float(delta), confidence, tuple(choices))
+
+
+@dataclass
+class _Finder:
+    """Best-of-K at one ε with one kind of noise."""
+
+    candidates: int
+    sensitivity: float
+    epsilon: float
+    delta: float
+    fail: float
+    noise: str
+    tick: Ticker
+
+    def best(self, shape: Shape, mean: float | None) -> Choice:
+        """The law of a shape, of the given mean or of the best one."""
+        if mean is not None and shape.given is None:
+            try:
+                return self._at(shape, shape.with_mean(mean))
+            except InvalidInput as error:
+                return Choice("best-of-k", None, self.noise, None, shape, reason=f"no mean of {mean:g}: {error.remedy}")
+        if shape.given is not None:
+            return self._at(shape, shape.given)
+        aims = Aims(success_rate=1.0 / self.candidates)
+        found: list[Choice] = []
+        reason: str | None = None
+        for share in _SHARES if self.noise == "laplace" else _SHARES[2::2]:
+            runs, reason = law_at_success(None, shape, 1.0 - share * self.fail, aims)
+            if runs is not None:
+                found.append(self._at(shape, runs))
+        usable = [choice for choice in found if choice.error is not None]
+        if usable:
+            return min(usable, key=lambda choice: choice.error if choice.error is not None else math.inf)
+        why = found[0].reason if found else f"it misses the best candidate too often: {reason}"
+        return Choice("best-of-k", None, self.noise, None, shape, reason=why)
+
+    def _at(self, shape: Shape, runs: RunCount) -> Choice:
+        if not isinstance(runs, Law):
+            return Choice("best-of-k", None, self.noise, None, shape, runs, "it releases the first accepted run")
+        scale = self._laplace(runs) if self.noise == "laplace" else self._gaussian(runs)
+        if scale is None:
+            return Choice("best-of-k", None, self.noise, None, shape, runs, "no noise is enough for this ε")
+        scale *= self.sensitivity
+        error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
+        reason = None
+        if error is None or not error < math.inf:
+            error, reason = None, "it misses the best candidate too often"
+        return Choice("best-of-k", error, self.noise, scale, shape, runs, reason)
+
+    def _laplace(self, law: Law) -> float | None:
+        """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
+        self.tick()
+        low, high = 0.0, self.epsilon  # a search costs no less than one run
+        while high - low > 1e-12 * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if refined_pure(middle, law) <= self.epsilon else (low, middle)
+            if high < 1e-300:
+                return None
+        return 1.0 / low
+
+    def _gaussian(self, law: Law) -> float | None:
+        """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
+        oracle = CostOracle(self.delta, tick=self.tick)
+        return oracle.rough(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), 10.0 / self.epsilon)

@@ -1,0 +1,144 @@
+"""Laws of K with one parameter left open: what plans solve for and comparisons set to a common mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws import DISTRIBUTIONS, RunCount, make_law, parse_law
+
+__all__ = ["DEFAULT_SHAPES", "LawLike", "Shape", "default_laws", "shape_of", "shapes_of"]
+
+#: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
+LawLike: TypeAlias = "RunCount | Shape | str | Mapping[str, Any]"
+
+# The parameter that sets how often a search runs, and whether a larger one is safer (fewer runs).
+_SCALES = {
+    "poisson": ("mu", False),
+    "tnb": ("gamma", True),
+    "geometric": ("gamma", True),
+    "logarithmic": ("gamma", True),
+    "binomial": ("p", False),
+    "fixed": ("k", False),
+    "threshold": ("accept", True),
+}
+_MOST_RUNS = 2**53
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A law of K but for its scale parameter.
+
+    Attributes
+    ----------
+    dist : str
+        The law's name, as ``--dist``.
+    parameters : dict
+        What is fixed: eta, n, max_runs, at_least_one.
+    scale : str or None
+        The open parameter: mu, gamma, p, k, n or accept. None if the law has none (a pmf, a law of one's own).
+    safe_up : bool
+        Whether a larger value of the open parameter means fewer runs.
+    given : RunCount or None
+        The law itself, where the open parameter was given too.
+    """
+
+    dist: str
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    scale: str | None = None
+    safe_up: bool = False
+    given: RunCount | None = None
+
+    def law(self, value: float) -> RunCount:
+        """The law whose open parameter is ``value``."""
+        assert self.scale is not None
+        return make_law(self.dist, **{**self.parameters, self.scale: value})
+
+    def with_mean(self, mean: float) -> RunCount:
+        """The law of a mean, before ``max_runs`` and ``at_least_one``; fixed K takes the nearest whole number."""
+        if self.scale is None:
+            raise InvalidInput("mean", mean, f"{self.dist} has a mean of its own: leave --mean out")
+        if self.whole:
+            each = self.parameters["p"] if self.scale == "n" else 1.0
+            return self.law(max(round(mean / each), 1))
+        return make_law(self.dist, **{**self.parameters, "mean": mean})
+
+    @property
+    def whole(self) -> bool:
+        """Whether the open parameter is a whole number."""
+        return self.scale in ("k", "n")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Safest and boldest legal value of the open parameter."""
+        if self.safe_up:
+            return 1.0, 1e-300
+        if self.whole:
+            return 1.0, float(_MOST_RUNS)
+        return (1e-300, 1.0) if self.scale == "p" else (1e-300, 1e100)
+
+    @property
+    def label(self) -> str:
+        """The law as ``--law`` writes it, without the open parameter."""
+        words = [
+            key.replace("_", "-") if value is True else f"{key.replace('_', '-')}={value:g}"
+            for key, value in self.parameters.items()
+            if isinstance(value, (int, float)) and value is not False
+        ]
+        return ":".join([self.dist, ",".join(words)] if words else [self.dist])
+
+
+def shape_of(law: LawLike) -> Shape:
+    """The shape of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters.
+
+    Examples
+    --------
+    >>> shape_of("tnb:eta=0.5").scale, shape_of({"dist": "binomial", "p": 0.5}).scale
+    ('gamma', 'n')
+    """
+    if isinstance(law, Shape):
+        return law
+    if isinstance(law, RunCount):
+        known = law.name in DISTRIBUTIONS and law.name in _SCALES
+        if not known:
+            return Shape(law.name, given=law)
+        scale, safe_up = _SCALES[law.name]
+        echo: dict[str, Any] = dict(law.parameters())
+        fixed = {key: value for key, value in echo.items() if key not in (scale, f"log_{scale}")}
+        return Shape(law.name, fixed, scale, safe_up, law)
+    parameters = dict(parse_law(law)) if isinstance(law, str) else dict(law)
+    parameters = {key: value for key, value in parameters.items() if value is not None}
+    dist = str(parameters.pop("dist"))
+    if dist not in _SCALES:
+        return Shape(dist, given=make_law(dist, **parameters))
+    scale, safe_up = _SCALES[dist]
+    if dist == "binomial" and "n" not in parameters:
+        scale = "n"
+    given = make_law(dist, **parameters) if scale in parameters or "mean" in parameters else None
+    kept = {key: value for key, value in parameters.items() if key not in (scale, "mean")}
+    shape = Shape(dist, kept, scale, safe_up, given)
+    if given is None:
+        shape.law(shape.range[0] if scale != "n" else 1.0)  # what is fixed must be legal
+    return shape
+
+
+def shapes_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """Shapes of what the caller named, or the default ones."""
+    if laws is None:
+        return default
+    named: Iterable[LawLike] = [laws] if isinstance(laws, (RunCount, str, Mapping, Shape)) else laws
+    shapes = tuple(shape_of(law) for law in named)
+    return shapes or default
+
+
+_DEFAULTS = ("poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")
+
+
+def default_laws() -> list[dict[str, Any]]:
+    """The laws that are considered unless others are named, as keyword arguments of ``make_law``."""
+    return [dict(parse_law(text)) for text in _DEFAULTS]
+
+
+DEFAULT_SHAPES = tuple(map(shape_of, default_laws()))

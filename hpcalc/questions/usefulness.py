@@ -1,0 +1,161 @@
+"""``utility``: what the best of K runs is worth, and how long the search takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hpcalc import __version__
+from hpcalc.errors import ExitCode, InvalidInput
+from hpcalc.laws import Law, RunCount
+from hpcalc.questions.measures import BestScore, RunTime, best_score, run_time, success_probability
+from hpcalc.questions.rows import SCORES_COST
+
+__all__ = ["UtilityResult", "utility"]
+
+
+@dataclass(frozen=True)
+class UtilityResult:
+    """What a law of K is worth.
+
+    Attributes
+    ----------
+    runs : RunCount
+        The law.
+    time : RunTime
+        Number of runs: mean, standard deviation, quantiles.
+    expected_quantile : float or None
+        ``E[K/(K+1)]``; None for a search that stops at the first accepted run.
+    success_rate, success_probability : float or None
+        Chance that one run is good, and that the search finds a good run.
+    score : BestScore or None
+        The best score, where single-run scores were given.
+    scores : tuple of float or None
+        Those scores.
+    """
+
+    runs: RunCount
+    time: RunTime
+    expected_quantile: float | None
+    success_rate: float | None = None
+    success_probability: float | None = None
+    score: BestScore | None = None
+    scores: tuple[float, ...] | None = None
+    minimize: bool = False
+
+    exit_code = ExitCode.OK
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about these numbers."""
+        out = []
+        if self.time.prob_zero > 0.5:
+            out.append(f"with probability {self.time.prob_zero:.4g} the search runs nothing")
+        if self.score is not None:
+            out.append(SCORES_COST)
+        if self.score is not None and self.score.prob_top > 0.5:
+            out.append(
+                f"the best score given is reached with probability {self.score.prob_top:.3g}: "
+                f"{self.score.count} scores say little about a search of this length"
+            )
+        return tuple(out)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        from hpcalc.questions.rows import readable
+        from hpcalc.questions.search_cost import finite, repetitions
+
+        time = self.time
+        out: dict[str, Any] = {
+            "hpcalc_version": __version__,
+            "command": "utility",
+            "repetitions": repetitions(self.runs),
+            "mean_runs": finite(time.mean),
+            "sd_runs": finite(time.sd),
+            "prob_zero": time.prob_zero,
+            "runs": {
+                name: None if count is None else readable(count)
+                for name, count in (("p50", time.p50), ("p95", time.p95), ("p99", time.p99))
+            },
+        }
+        if self.expected_quantile is not None:
+            out["expected_quantile"] = self.expected_quantile
+        if self.success_probability is not None:
+            out["success_rate"] = self.success_rate
+            out["success_probability"] = self.success_probability
+        if self.score is not None:
+            score = self.score
+            out["expected_score"] = score.expected
+            out["score"] = {
+                "median": score.median,
+                "p5": score.p5,
+                "p95": score.p95,
+                "single_run": score.single_run,
+                "count": score.count,
+                "prob_best_given": score.prob_top,
+                "best_is": "smallest" if self.minimize else "largest",
+            }
+        if None in (out["mean_runs"], out["sd_runs"], time.p99):
+            out["reason"] = "a number of runs above 1e300 is shown as null"
+        out["warnings"] = list(self.warnings)
+        return out
+
+
+def utility(
+    runs: RunCount,
+    *,
+    success_rate: float | None = None,
+    scores: Iterable[float] | None = None,
+    minimize: bool = False,
+) -> UtilityResult:
+    """What a random number of runs is worth, and how long it takes.
+
+    Parameters
+    ----------
+    runs : RunCount
+        Law of the number of runs.
+    success_rate : float, optional
+        Probability in (0, 1] that one run is good.
+    scores : iterable of float, optional
+        Scores of single runs, from public data or pilot runs that were paid for.
+    minimize : bool
+        Whether the least score is the best.
+
+    Returns
+    -------
+    UtilityResult
+
+    Raises
+    ------
+    InvalidInput
+        For values outside their range, and for scores of a search that stops at the first accepted run.
+
+    References
+    ----------
+    Papernot and Steinke 2022, Section 3.5 and Appendix A.2.1.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> answer = utility(Poisson(10.0), success_rate=0.01)
+    >>> round(answer.expected_quantile, 6), round(answer.success_probability, 6)
+    (0.900005, 0.095163)
+    """
+    time = run_time(runs)
+    given = None if scores is None else tuple(scores)
+    if not isinstance(runs, Law):
+        for name, value in (("success_rate", success_rate), ("scores", given)):
+            if value is not None:
+                raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
+        return UtilityResult(runs, time, None)
+    return UtilityResult(
+        runs,
+        time,
+        runs.expected_quantile,
+        success_rate,
+        None if success_rate is None else success_probability(runs, success_rate),
+        None if given is None else best_score(runs, given, minimize=minimize),
+        given,
+        minimize,
+    )
