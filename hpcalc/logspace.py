@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 __all__ = [
     "Array",
     "Indices",
+    "Lower",
     "Mask",
     "Prob",
+    "Upper",
     "distinct",
     "log1mexp",
     "log_expm1",
@@ -300,3 +302,15 @@ def round_down(value: float, digits: int = 10) -> float:
     2.1419
     """
     return _round(value, digits, ROUND_FLOOR)
+
+
+class Upper(float):
+    """A number that is an upper bound: every format rounds it up. In all else it is a float."""
+
+    __slots__ = ()
+
+
+class Lower(float):
+    """A number that is a lower bound: every format rounds it down. In all else it is a float."""
+
+    __slots__ = ()
