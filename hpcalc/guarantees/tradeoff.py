@@ -1,8 +1,8 @@
 """The trade-off curve of one run, by points: how little of Q' an event of a given Q-mass can have.
 
 For an event S let ``x = Q(S)`` and ``W(x)`` the least mass ``Q'(S)``. W is convex, ``W(x) <= x``, and
-``V(u) = 1 - W(1 - u)`` is the privacy region (Kairouz, Oh and Viswanath), one minus the trade-off function of Dong, Roth
-and Su. A point of W with a line through it that nowhere lies above W is all that the exact price of a search needs.
+``V(u) = 1 - W(1 - u)`` is the privacy region of Kairouz, Oh and Viswanath: one minus the trade-off function of Dong,
+Roth and Su. All that the exact price of a search needs are points of W, each with a line that nowhere lies above W.
 """
 
 from __future__ import annotations
