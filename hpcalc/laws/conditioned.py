@@ -81,6 +81,9 @@ class AtLeastOne(Law):
     def log_density(self, rank: Prob) -> Array:
         return np.asarray(self.law.log_density(rank) - self._shift, dtype=float)
 
+    def log_density_slope(self, rank: Prob) -> Array:
+        return np.asarray(self.law.log_density_slope(rank) - self._shift, dtype=float)
+
     def _raw(self, rank: Prob) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
         log_f = self.law.log_block(rank, ONE, np.asarray(rank.log_q, dtype=float)) - self._shift

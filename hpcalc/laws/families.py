@@ -93,6 +93,9 @@ class Poisson(Law):
     def log_density(self, rank: Prob) -> Array:
         return np.asarray(self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
 
+    def log_density_slope(self, rank: Prob) -> Array:
+        return np.asarray(2.0 * self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
+
     def log_pgf(self, rank: Prob) -> Array:
         return np.asarray(-self.mu * np.exp(rank.log_u), dtype=float)
 
@@ -221,6 +224,12 @@ class Binomial(Law):
     def log_density(self, rank: Prob) -> Array:
         return np.asarray(self.log_mean + times(self.n - 1, self._log_fail(rank)), dtype=float)
 
+    def log_density_slope(self, rank: Prob) -> Array:
+        if self.n == 1:
+            return np.full(np.shape(rank.log_u), -np.inf)
+        start = self.log_mean + math.log(self.n - 1) + math.log(self.p)
+        return np.asarray(start + times(self.n - 2, self._log_fail(rank)), dtype=float)
+
     def log_pgf(self, rank: Prob) -> Array:
         return np.asarray(self.n * self._log_fail(rank), dtype=float)
 
@@ -320,6 +329,11 @@ class Fixed(Law):
 
     def log_density(self, rank: Prob) -> Array:
         return self.log_mean + times(self.k - 1, rank.log_q)
+
+    def log_density_slope(self, rank: Prob) -> Array:
+        if self.k == 1:
+            return np.full(np.shape(rank.log_u), -np.inf)
+        return self.log_mean + math.log(self.k - 1) + times(self.k - 2, rank.log_q)
 
     def log_pgf(self, rank: Prob) -> Array:
         return np.asarray(self.k * np.asarray(rank.log_q), dtype=float)

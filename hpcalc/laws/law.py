@@ -166,6 +166,29 @@ class Law(RunCount):
         """``log F(u)``, ``F(u) = f'(1-u)``; ``-inf`` at u = 1 if ``P[K = 1] = 0``."""
 
     @abstractmethod
+    def log_density_slope(self, rank: Prob) -> Array:
+        """``log(-F'(u))``, the steepness of the density: ``log E[K (K-1) (1-u)^(K-2)]``.
+
+        Parameters
+        ----------
+        rank : Prob
+            Ranks u in [0, 1], any shape.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape, each value accurate relative to ``-F'(u)``; ``-inf`` where it is 0 (K <= 1, or
+            ``P[K = 2] = 0`` at u = 1).
+
+        Examples
+        --------
+        >>> from hpcalc.laws import Fixed
+        >>> import numpy as np
+        >>> float(np.exp(Fixed(3).log_density_slope(Prob.from_u(0.5))))  # F(u) = 3 (1-u)^2
+        3.0
+        """
+
+    @abstractmethod
     def log_pgf(self, rank: Prob) -> Array:
         """``log f(1-u)``: the probability that no run reaches rank u."""
 

@@ -202,6 +202,10 @@ class TruncatedNegativeBinomial(Law):
     def log_density(self, rank: Prob) -> Array:
         return np.asarray(self.log_mean - (self.eta + 1.0) * softplus(rank.log_u + self._log_odds), dtype=float)
 
+    def log_density_slope(self, rank: Prob) -> Array:
+        start = self.log_mean + math.log1p(self.eta) + self._log_odds
+        return np.asarray(start - (self.eta + 2.0) * softplus(rank.log_u + self._log_odds), dtype=float)
+
     def _depth(self, rank: Prob) -> tuple[Array, Array]:
         """Logarithms of ``w = -log(gamma + (1-gamma) u)`` and of ``d = L - w``, each without cancellation."""
         log_x = self._log_not_gamma + np.asarray(rank.log_q, dtype=float)

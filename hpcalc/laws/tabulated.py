@@ -106,6 +106,9 @@ class _Tabular(Law):
     def log_density(self, rank: Prob) -> Array:
         return self._sums[1].log_value(rank.log_q)
 
+    def log_density_slope(self, rank: Prob) -> Array:
+        return self._slope_sum.log_value(rank.log_q)
+
     def gain_at_edge(self, epsilon: float) -> float:
         edge = Prob.from_logit(np.array([-epsilon, epsilon]))
         first, second = self.log_density(edge).tolist()
@@ -116,13 +119,17 @@ class _Tabular(Law):
 
         It falls with u, and is the slope of ``log F`` as a (convex) function of ``log(1-u)``.
         """
-        return np.asarray(self._excess_sum.log_value(rank.log_q) - self.log_density(rank), dtype=float)
+        return np.asarray(self.log_density_slope(rank) + rank.log_q - self.log_density(rank), dtype=float)
 
     @cached_property
-    def _excess_sum(self) -> PowerSum:
-        k, log_p = self._some
-        with np.errstate(divide="ignore"):
-            return PowerSum(k - 1.0, log_p + np.log(k) + np.log(k - 1.0))
+    def _slope_sum(self) -> PowerSum:
+        k, log_p = self._table
+        k, log_p = k[k >= 2.0], log_p[k >= 2.0]
+        log_w = log_p + np.log(k) + np.log(k - 1.0)
+        w = np.exp(log_w - log_w.max(initial=-np.inf)) if np.isfinite(log_w).any() else np.zeros(0)
+        # for x < 1 the far terms count for less than at x = 1
+        count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
+        return PowerSum(k[:count] - 2.0, log_w[:count])
 
     def _raw(self, rank: Prob) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
@@ -396,6 +403,9 @@ class AtMost(_Tabular):
 
     def log_density(self, rank: Prob) -> Array:
         return super().log_density(rank) if self._plain is None else self._plain.log_density(rank)
+
+    def log_density_slope(self, rank: Prob) -> Array:
+        return super().log_density_slope(rank) if self._plain is None else self._plain.log_density_slope(rank)
 
     def log_pgf(self, rank: Prob) -> Array:
         return super().log_pgf(rank) if self._plain is None else self._plain.log_pgf(rank)

@@ -95,6 +95,10 @@ class ExactTNB:
     def log_density(self, u):
         return mp.log(self.mean()) - (self.eta + 1) * mp.log1p(self.rest / self.gamma * u)
 
+    def log_density_slope(self, u):
+        odds = self.rest / self.gamma
+        return mp.log(self.mean() * (self.eta + 1) * odds) - (self.eta + 2) * mp.log1p(odds * u)
+
     def pgf(self, u, q):
         w = -mp.log(self.gamma + self.rest * u) if u < 0.5 else -mp.log1p(-self.rest * q)
         d = mp.log1p(self.rest / self.gamma * u)
@@ -127,6 +131,7 @@ def test_truncated_negative_binomial_against_mpmath(eta):
         for u, q in RANKS:
             rank, u, q = rank_of(u, q)
             close(law.log_density(rank)[0], exact.log_density(u), 1e-12, floor=1.0)
+            close(law.log_density_slope(rank)[0], exact.log_density_slope(u), 1e-12, floor=1.0)
             log_f, log_s = log_pair(*exact.pgf(u, q))
             close(law.log_pgf(rank)[0], log_f, 1e-12)
             close(law.log_survival(rank)[0], log_s, 1e-12)
@@ -144,6 +149,7 @@ def test_poisson_against_mpmath(mu):
     for u, q in RANKS:
         rank, u, q = rank_of(u, q)
         close(law.log_density(rank)[0], mp.log(m) - m * u, 1e-12, floor=1.0)
+        close(law.log_density_slope(rank)[0], 2 * mp.log(m) - m * u, 1e-12, floor=1.0)
         close(law.log_pgf(rank)[0], -m * u, 1e-12)
         close(law.log_survival(rank)[0], log_pair(mp.exp(-m * u), -mp.expm1(-m * u))[1], 1e-12)
         f, s = mp.exp(-m * u) * -mp.expm1(-m * q) / -mp.expm1(-m), mp.expm1(-m * u) / mp.expm1(-m)
@@ -163,11 +169,13 @@ def test_binomial_and_fixed_against_mpmath(n, p):
         rank, u, q = rank_of(u, q)
         miss = mp.log1p(-prob * u) if u < 0.5 else mp.log((1 - prob) + prob * q)
         close(law.log_density(rank)[0], mp.log(n * prob) + (n - 1) * miss, 1e-12, floor=1.0)
+        bend = mp.log(n * (n - 1) * prob**2) + (n - 2) * miss if n > 1 else mp.mpf("-inf")
+        close(law.log_density_slope(rank)[0], bend, 1e-12, floor=1.0)
         close(law.log_pgf(rank)[0], n * miss, 1e-12)
         close(law.log_survival(rank)[0], log_pair(mp.exp(n * miss), -mp.expm1(n * miss))[1], 1e-12)
         if p == 1.0:
             fixed = Fixed(n)
-            for method in ("log_density", "log_pgf", "log_survival"):
+            for method in ("log_density", "log_density_slope", "log_pgf", "log_survival"):
                 close(getattr(fixed, method)(rank)[0], mp.mpf(float(getattr(law, method)(rank)[0])))
 
 
@@ -254,7 +262,10 @@ def test_everything_against_enumeration(law):
             rank, u, q = rank_of(u, q)
         with np.errstate(all="raise", under="ignore"):
             density, pgf, survival = law.log_density(rank), law.log_pgf(rank), law.log_survival(rank)
-        assert density.shape == rank.log_u.shape
+            bend = law.log_density_slope(rank)
+        assert density.shape == bend.shape == rank.log_u.shape
+        steep = mp.fsum(k * (k - 1) * p * q ** (k - 2) for k, p in zip(support, pmf, strict=True) if k > 1)
+        close(bend.item(), mp.log(steep) if steep else mp.mpf("-inf"), 2e-12, floor=1.0)
         slope = mp.fsum(k * p * q ** (k - 1) for k, p in zip(support, pmf, strict=True) if k)
         close(density.item(), mp.log(slope) if slope else mp.mpf("-inf"), 2e-12, floor=1.0)
         log_q = mp.log1p(-u) if u < 0.5 else (mp.log(q) if q else mp.mpf("-inf"))
@@ -993,6 +1004,10 @@ def test_tables_with_all_but_nothing_at_one_number():
     assert (far.mean, far.log_sf(1)) == (1.0, pytest.approx(math.log(1e-40)))
     holes = AtMost(FinitePmf(((0, 0.5), (3, 0.25), (9, 0.25))), 5)
     close(holes.mean, mp.mpf(1), 1e-15)
+    # a number of runs too rare for the density, but all that bends it
+    bend = far.log_density_slope(Prob.from_u(np.array([0.5])))[0]
+    close(bend, mp.log(50 * 49 * mp.mpf(1e-40)) - 48 * mp.log(2), 1e-13)
+    assert FinitePmf({0: 0.5, 1: 0.5}).log_density_slope(Prob.from_u(0.5)) == -math.inf
     close(holes.log_density(Prob.from_u(np.array([0.5])))[0], mp.log(mp.mpf(3) / 3 / 4), 1e-14)
 
 
