@@ -184,7 +184,7 @@ class Law(RunCount):
         --------
         >>> from hpcalc.laws import Fixed
         >>> import numpy as np
-        >>> float(np.exp(Fixed(3).log_density_slope(Prob.from_u(0.5))))  # F(u) = 3 (1-u)^2
+        >>> round(float(np.exp(Fixed(3).log_density_slope(Prob.from_u(0.5)))), 12)  # F(u) = 3 (1-u)^2
         3.0
         """
 

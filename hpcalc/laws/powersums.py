@@ -15,7 +15,7 @@ from hpcalc.logspace import Array, log1mexp, logsumexp
 
 __all__ = ["PowerSum", "log1mexp_minus"]
 
-_DENSE = 2048  # fewer terms than this are summed one by one
+_DENSE = 64  # fewer terms than this are summed one by one
 _SPAN = 200.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-200 of the block
 _CHUNK = 1 << 19
 
