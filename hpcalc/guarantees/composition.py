@@ -14,6 +14,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.curves import ZCDP, CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
+from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, ndtri_exp
 
 __all__ = [
@@ -40,6 +41,20 @@ class _WithSlack(Guarantee):
 
     def region(self, rank: Prob) -> Prob:
         return _slack_region(self.slack, self.core, rank)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.core.symmetric
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        inner = self.core.log_profile_of(direction, t)
+        return inner if self.slack == 0.0 else logaddexp(math.log(self.slack), _log_keep(self.slack) + inner)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        return _slack_tradeoff(self.slack, self.core.tradeoff(direction))
+
+    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        return _slack_tradeoff(self.slack, self.core.attained_tradeoff(direction))
 
     @property
     def pure_epsilon(self) -> float:
@@ -88,6 +103,23 @@ def _slack_kinks(slack: float, core: Guarantee) -> Array:
         return core.kinks
     moved = log_ndtr(core.kinks) + math.log1p(-slack)
     return ndtri_exp(np.concatenate([moved, [math.log1p(-slack)]]))
+
+
+def _log_keep(slack: float) -> float:
+    return math.log1p(-slack) if slack < 1.0 else -_INF
+
+
+def _slack_tradeoff(slack: float, inner: Tradeoff | None) -> Tradeoff | None:
+    """The mixture's curve: the event that gives everything away comes first, and is no part of the other input's."""
+    if inner is None or slack == 0.0:
+        return inner
+    keep = _log_keep(slack)
+    log_slack, zero = math.log(slack), np.array([-_INF])
+    log_x = np.concatenate([zero, logaddexp(log_slack, keep + inner.x.log_u)])
+    log_w = np.concatenate([zero, keep + inner.w.log_u])
+    x = Prob(np.minimum(log_x, 0.0), np.concatenate([[0.0], keep + inner.x.log_q]))
+    w = Prob(log_w, np.concatenate([[0.0], np.minimum(logaddexp(log_slack, keep + inner.w.log_q), 0.0)]))
+    return Tradeoff(x, w, np.concatenate([zero, inner.log_slope]), inner.attained)
 
 
 def _slack_profile(slack: float, core: Guarantee, t: Array) -> Array:

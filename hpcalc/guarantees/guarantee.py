@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
 __all__ = [
@@ -100,6 +101,22 @@ class Guarantee(ABC):
                 mirrored = log1mexp(np.minimum(t + log1mexp(out), 0.0))
             out = np.where(negative, np.where(np.isneginf(t), 0.0, mirrored), out)
         return np.asarray(out, dtype=float)
+
+    #: Whether exchanging the two inputs changes nothing: then direction 0 says all.
+    symmetric: bool = True
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        """Log profile of one direction (0: as given, 1: the inputs exchanged); by default the larger of both."""
+        return self.log_profile(t)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        """Points of the trade-off curve of one direction, on the safe side; None where none are known."""
+        return None
+
+    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        """Points of the trade-off curve of a mechanism with this guarantee; None where none is known."""
+        curve = self.tradeoff(direction)
+        return curve if curve is not None and curve.attained else None
 
     @property
     def pure_epsilon(self) -> float:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from hpcalc.guarantees import CurveBase, Gaussian, Guarantee, Laplace, PureDP, SumOfParts
+from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import (
     Array,
     Indices,
@@ -70,6 +71,7 @@ _STEEP = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # and as such: a rare huge loss is man
 # turn, with room for so many cells.
 _COARSER, _ROOM = (4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0), 1 << 18
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
+_THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
 _EPS = float(np.finfo(float).eps)
 _SAME = 1e-13  # relative difference below which two likelihood ratios are the same number
 
@@ -577,10 +579,10 @@ def _direction_table(
     return out[: max(2, int(np.count_nonzero(out > out[-1] + 1.0)) + 1, int(np.count_nonzero(out > -80.0)) + 1)]
 
 
-def loss_table(
+def loss_tables(
     parts: tuple[tuple[Guarantee, int], ...], exponents: Sequence[float] = _EXPONENTS, rise: float = 1.0
-) -> LossTable | None:
-    """Profile of a composition by convolution, the larger of both directions.
+) -> tuple[LossTable, LossTable] | None:
+    """Profiles of a composition by convolution, one for each direction (twice the same where they do not differ).
 
     Parameters
     ----------
@@ -593,33 +595,107 @@ def loss_table(
 
     Returns
     -------
-    LossTable or None
+    (LossTable, LossTable) or None
         None if the loss of a part is not known or the convolution is too large.
     """
     step = plan_step(parts)
     if step is None:
         return None
     steps = [(rise, 0), (2.0, 0), (4.0, 0), *((times, _ROOM) for times in _COARSER)]
-    tables = (_table_at(parts, times * step, exponents, room) for times, room in steps)
+    tables = (_tables_at(parts, times * step, exponents, room) for times, room in steps)
     return next((table for table in tables if table is not None), None)
 
 
-def _table_at(
-    parts: tuple[tuple[Guarantee, int], ...], step: float, exponents: Sequence[float], room: int
+def loss_table(
+    parts: tuple[tuple[Guarantee, int], ...], exponents: Sequence[float] = _EXPONENTS, rise: float = 1.0
 ) -> LossTable | None:
+    """Profile of a composition by convolution, the larger of both directions; see :func:`loss_tables`."""
+    tables = loss_tables(parts, exponents, rise)
+    return None if tables is None else _larger(*tables)
+
+
+def _larger(table: LossTable, other: LossTable) -> LossTable:
+    if other.log_delta.size > table.log_delta.size:
+        table, other = other, table
+    short = other.log_delta
+    padded = np.concatenate([short, np.full(table.log_delta.size - short.size, short[-1])])
+    return LossTable(table.step, np.maximum(table.log_delta, padded))
+
+
+def _tables_at(
+    parts: tuple[tuple[Guarantee, int], ...], step: float, exponents: Sequence[float], room: int
+) -> tuple[LossTable, LossTable] | None:
     scale = _scale_of(parts)
-    table = _direction_table(_sources(parts) or [], step, scale, exponents, room)
-    if table is None:
-        return None
-    if not all(known[1] for part, _ in parts if (known := _tail_function(part)) is not None):
+    table = other = _direction_table(_sources(parts) or [], step, scale, exponents, room)
+    if not _symmetric(parts):
         other = _direction_table(_sources(parts, reverse=True) or [], step, scale, exponents, room)
-        if other is None:
-            return None
-        if other.size > table.size:
-            table, other = other, table
-        padded = np.concatenate([other, np.full(table.size - other.size, other[-1])])
-        table = np.maximum(table, padded)
-    return LossTable(step, table)
+    return None if table is None or other is None else (LossTable(step, table), LossTable(step, other))
+
+
+def _symmetric(parts: Sequence[tuple[Guarantee, int]]) -> bool:
+    return all(known[1] for part, _ in parts if (known := _tail_function(part)) is not None)
+
+
+def _lines(table: LossTable) -> tuple[Array, Array]:
+    """A few thousand points ``(t, log delta)`` of the table: enough for epsilon to five digits at every delta.
+
+    Lines that are left out cost the square of the gap in ``-log delta`` between those that stay, beside the slope of
+    ``log delta`` in ``log epsilon``, which grows as ``-log delta`` itself.
+    """
+    place = np.floor(2.0 * np.sqrt(1.0 - table.log_delta) / _THIN)
+    keep = np.flatnonzero(np.concatenate([[True], np.diff(place) > 0.0]) | (np.arange(place.size) == place.size - 1))
+    t, d = keep * table.step, table.log_delta[keep]
+    while True:  # lines in convex position: each cuts the next at less Q'-mass
+        cut = logsubexp(d[:-1], d[1:]) - t[:-1] - log_expm1(np.diff(t))
+        spare = np.flatnonzero(np.diff(cut) >= 0.0) + 1
+        if spare.size == 0:
+            return np.asarray(t, dtype=float), d
+        spare = spare[np.concatenate([[True], np.diff(spare) > 1])]
+        t, d = np.delete(t, spare), np.delete(d, spare)
+
+
+def _end(t: Array, log_delta: Array) -> tuple[Array, Array]:
+    """Logarithms of x and w where the lines ``w = e^-t (x - delta)`` meet their neighbours, by increasing x from 0."""
+    log_w = logsubexp(log_delta[:-1], log_delta[1:]) - t[:-1] - log_expm1(np.diff(t))
+    log_x = np.minimum(logaddexp(log_delta[:-1], t[:-1] + log_w), 0.0)
+    flat = [-_INF] if log_delta[-1] > -_INF else []  # W stays 0 up to the last delta
+    return np.array([*flat, log_delta[-1], *log_x[::-1]]), np.array([*flat, -_INF, *np.minimum(log_w, log_x)[::-1]])
+
+
+def tradeoff_of(table: LossTable, other: LossTable) -> Tradeoff:
+    """The trade-off curve below which no pair of laws with these two profiles lies.
+
+    Ratios from 1 on come from the profile of this direction, those below 1 from the other's with the roles exchanged:
+    either has all its digits there.
+    """
+    (t, d), (other_t, other_d) = _lines(table), _lines(other)
+    d[0] = other_d[0] = min(d[0], other_d[0])  # both directions speak of the total variation distance
+    (x, w), (other_x, other_w) = _end(t, d), _end(other_t, other_d)
+    other_x, other_w = other_x[-other_t.size :], other_w[-other_t.size :]  # W ends at x = 1, however small W(1)
+    slope = np.concatenate([np.full(x.size - t.size, -_INF), -t[::-1], other_t[1:], other_t[-1:]])
+    # each end knows the logarithm of its own small side; the complements are near 1
+    return Tradeoff(_two_ends(x, other_w[::-1]), _two_ends(w, other_x[::-1]), slope)
+
+
+def _two_ends(log_u: Array, log_q: Array) -> Prob:
+    first, last = Prob.from_log_u(log_u), Prob.from_log_q(log_q)
+    return Prob(np.concatenate([first.log_u, last.log_u]), np.concatenate([first.log_q, last.log_q]))
+
+
+def attained_by(log_p: Array, log_q: Array) -> Tradeoff:
+    """The trade-off curve of two laws on finitely many outcomes."""
+    some = np.isfinite(log_p) | np.isfinite(log_q)
+    log_p, log_q = log_p[some], log_q[some]
+    order = np.argsort(log_q - log_p, kind="stable")
+    last = int(np.count_nonzero(log_p > -_INF))
+    curve = []
+    for mass in (log_p[order], log_q[order]):
+        sums, rests = np.cumsum(np.exp(mass)), np.cumsum(np.exp(mass[::-1]))[::-1]
+        with np.errstate(divide="ignore"):
+            below, above = np.log(np.concatenate([[0.0], sums])), np.log(np.concatenate([rests, [0.0]]))
+        curve.append(Prob(np.minimum(below, 0.0), np.minimum(above, 0.0)).take(slice(last + 1)))
+    slope = (log_q - log_p)[order][:last]
+    return Tradeoff(curve[0], curve[1], np.concatenate([slope, slope[-1:]]), attained=True)
 
 
 def loss_pair(parts: tuple[tuple[Guarantee, int], ...], outcomes: int = 4000) -> tuple[Array, Array] | None:
@@ -709,8 +785,41 @@ class ConvolvedBase(CurveBase):
         """The mechanisms to convolve, each with its number of uses."""
 
     @cached_property
+    def _tables(self) -> tuple[LossTable, LossTable] | None:
+        return loss_tables(self.convolution_parts())
+
+    @cached_property
     def _table(self) -> LossTable | None:
-        return loss_table(self.convolution_parts())
+        return None if self._tables is None else _larger(*self._tables)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return _symmetric(self.convolution_parts())
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        if self._tables is None:
+            return self.log_profile(t)
+        t = np.asarray(t, dtype=float)
+        return np.where(
+            t >= 0.0,
+            self._one_way(direction, np.maximum(t, 0.0)),
+            log1mexp(np.minimum(t + log1mexp(self._one_way(1 - direction, np.maximum(-t, 0.0))), 0.0)),
+        )
+
+    def _one_way(self, direction: int, t: Array) -> Array:
+        """Log profile of one direction for ``t >= 0``."""
+        assert self._tables is not None
+        return self._with_curve(self._tables[direction], t)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        if self._tables is None:
+            return super().tradeoff(direction)
+        return tradeoff_of(*self._tables[:: -1 if direction else 1])
+
+    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        if self._pair is None:
+            return None
+        return attained_by(*self._pair[:: -1 if direction else 1])
 
     @property
     def exact_profile(self) -> bool:  # type: ignore[override]
@@ -731,9 +840,9 @@ class ConvolvedBase(CurveBase):
 
     def _log_profile(self, t: Array) -> Array:
         table = self._table
-        if table is None:
-            return super()._log_profile(t)
-        t = np.asarray(t, dtype=float)
+        return super()._log_profile(t) if table is None else self._with_curve(table, np.asarray(t, dtype=float))
+
+    def _with_curve(self, table: LossTable, t: Array) -> Array:
         out = table.log_profile(t)
         deep = (out < -60.0) | (t > table.step * (table.log_delta.size - 1))
         if deep.any():  # near the floor of the table the Rényi curve may be smaller
