@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from hpcalc.cli import main
-from hpcalc.cli.streams import wants_colour, write_file
 from hpcalc.errors import DataFileError
+from hpcalc.files import write_file
+from hpcalc.output.streams import wants_colour
 
 COMMAND = [sys.executable, "-m", "hpcalc"]
 DRAW = ["draw", "--dist", "poisson", "--mu", "10"]

@@ -12,16 +12,17 @@ import pytest
 from hpcalc import bound
 from hpcalc.cli import main
 from hpcalc.conversion import epsilon_at
-from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
-from hpcalc.files import (
+from hpcalc.datafiles import (
     parse_rdp_text,
-    profile_text,
-    rdp_text,
+    read_candidates,
+    read_history,
     read_pmf,
     read_profile,
     read_rdp,
     read_scores,
 )
+from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
+from hpcalc.files import Source, points_text, read_tree, yaml_text
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import Poisson, TruncatedNegativeBinomial
@@ -83,6 +84,49 @@ def test_what_dp_accounting_dumps(write):
     assert epsilon >= epsilon_at(DPSGD(0.01, 1.0, 1000), math.log(1e-5), "cks").value
 
 
+def test_two_columns_without_a_header_and_decimal_commas(write):
+    assert read_rdp(write("1.5,0.31\n2,0.42\n64,2.9\ninf,3.1\n", "c.csv")) == CURVE
+    assert read_rdp(write("1,5;0,31\n2;4,2e-1\n64;2,9\ninf;3,1\n", "c.csv")) == CURVE
+    assert read_rdp(write("order;epsilon\n1,5;0,31\n2;0,42\n64;2,9\ninf;3,1\n", "c.txt")) == CURVE
+
+
+def test_an_order_of_one_is_left_out_with_a_warning(write):
+    curve = read_rdp(write("order,epsilon\n1,0.05\n2,0.1\n", "c.csv"))
+    assert curve == {2.0: 0.1}
+    assert len(curve.warnings) == 1
+    assert "order 1" in curve.warnings[0]
+
+
+def test_a_curve_that_falls_takes_the_smallest_value_of_a_larger_order(write):
+    curve = read_rdp(write("1.5: 0.3\n1.9: 0.52\n2: 0.34\n3: 0.5\n", "c.yaml"))
+    assert curve == {1.5: 0.3, 1.9: 0.34, 2.0: 0.34, 3.0: 0.5}
+    assert len(curve.warnings) == 1
+    assert "falls" in curve.warnings[0]
+    # what is smaller at a larger order is a bound of every smaller one
+    assert parse_rdp_text("4:1,8:0.5") == {4.0: 0.5, 8.0: 0.5}
+    # the same curve converted at a delta of 1e-5 falls over many orders, then rises
+    rho, log_delta = 0.1, math.log(1e-5)
+    rows = [(order, rho * order - log_delta / (order - 1.0)) for order in (1.25, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)]
+    for some in (rows, rows[2:], rows[3:]):
+        with pytest.raises(InvalidInput, match="converted at a delta"):
+            read_rdp(write("".join(f"{order}: {value}\n" for order, value in some)))
+
+
+def test_answers_of_hpcalc_are_read(write):
+    answer = {"hpcalc_version": "0.2.0", "command": "bound", "epsilon": 4.2, "delta": 1e-6}
+    curve = [{"order": 1.5, "epsilon": 0.31}, {"order": 2, "epsilon": 0.42}, {"order": 64, "epsilon": None}]
+    for suffix, text in (("json", json.dumps), ("yaml", yaml_text)):
+        bound_file = write(text({**answer, "rdp": curve}), f"b.{suffix}")
+        assert read_rdp(bound_file) == {1.5: 0.31, 2.0: 0.42}
+        assert read_profile(bound_file) == {4.2: 1e-6}
+        to = {"hpcalc_version": "0.2.0", "from": {"zcdp": 0.1}, "to": {"kind": "rdp", "orders": curve[:2]}}
+        assert read_rdp(write(text(to), f"c.{suffix}")) == {1.5: 0.31, 2.0: 0.42}
+        to = {"to": {"kind": "approx-dp", "epsilon": 9.0, "delta": None, "log10_delta": -400.0}}
+        assert read_profile(write(text(to), f"c.{suffix}")) == {9.0: 5e-324}
+        with pytest.raises(InvalidInput, match="several cases"):
+            read_rdp(write(text({"cases": [answer]}), f"d.{suffix}"))
+
+
 def test_points_on_the_command_line():
     assert parse_rdp_text("2:1,inf:1") == {2.0: 1.0, math.inf: 1.0}
     assert parse_rdp_text(" 1e1 : 5e-1 ,2:.25") == {2.0: 0.25, 10.0: 0.5}
@@ -96,7 +140,6 @@ def test_points_on_the_command_line():
         "",
         "2:1,,4:2",
         "2:1,2:3",
-        "4:1,8:0.5",
         "x:1",
         "2:1e999",
     ):
@@ -127,10 +170,14 @@ def test_what_is_written_is_read_back(write, suffix):
         {"epsilon": 1e-05, "delta": 1e-300, "log10_delta": -300.0},
         {"epsilon": 50.0, "delta": None, "log10_delta": -534.1983712},
     ]
-    back = read_profile(write(profile_text(f"x.{suffix}", points), f"x.{suffix}"))
+    back = read_profile(write(points_text(f"x.{suffix}", "profile", points), f"x.{suffix}"))
     assert back == {0.0: 0.12345678901234567, 1e-05: 1e-300, 50.0: 5e-324}
     curve = [{"order": 1.5, "epsilon": 1e-20}, {"order": 1e6, "epsilon": 7.0}, {"order": math.inf, "epsilon": 7.5}]
-    assert read_rdp(write(rdp_text(f"y.{suffix}", curve), f"y.{suffix}")) == {1.5: 1e-20, 1e6: 7.0, math.inf: 7.5}
+    assert read_rdp(write(points_text(f"y.{suffix}", "rdp", curve), f"y.{suffix}")) == {
+        1.5: 1e-20,
+        1e6: 7.0,
+        math.inf: 7.5,
+    }
 
 
 BASES = {
@@ -157,11 +204,11 @@ def test_the_search_is_read_back_as_good_as_it_was(write, name):
         points, curve = answer.profile(), answer.rdp_export()
         rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-profile"), default=math.inf)
         for suffix in ("yaml", "json", "csv"):
-            back = ProfileCurve(read_profile(write(profile_text(f"p.{suffix}", points), f"p.{suffix}")))
+            back = ProfileCurve(read_profile(write(points_text(f"p.{suffix}", "profile", points), f"p.{suffix}")))
             again = epsilon_at(back, math.log(delta)).value
             assert answer.epsilon * (1.0 - 1e-12) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
             assert epsilon_at(back, math.log(10.0 * delta)).value >= elsewhere * (1.0 - 2e-4)  # on a chord
-            points_back = read_rdp(write(rdp_text(f"r.{suffix}", curve), f"r.{suffix}"))
+            points_back = read_rdp(write(points_text(f"r.{suffix}", "rdp", curve), f"r.{suffix}"))
             wanted = {row["order"]: math.inf if row["epsilon"] is None else row["epsilon"] for row in curve}
             assert points_back == wanted
             if base.slack > 0.0 or isinstance(base, ProfileCurve):
@@ -176,9 +223,9 @@ def test_written_yaml_and_json_are_plain():
         {"epsilon": 1e-5, "delta": 1e-7, "log10_delta": -7.0},
         {"epsilon": 3.0, "delta": None, "log10_delta": -400.0},
     ]
-    assert yaml.safe_load(profile_text("p.yaml", points)) == {"profile": points}
-    assert json.loads(profile_text("p.json", points)) == {"profile": points}
-    assert "Infinity" not in rdp_text("p.json", [{"order": math.inf, "epsilon": 1.0}])
+    assert yaml.safe_load(points_text("p.yaml", "profile", points)) == {"profile": points}
+    assert json.loads(points_text("p.json", "profile", points)) == {"profile": points}
+    assert "Infinity" not in points_text("p.json", "rdp", [{"order": math.inf, "epsilon": 1.0}])
 
 
 def test_a_positive_number_never_becomes_zero(write):
@@ -231,16 +278,117 @@ def test_scores(write):
             read_scores(write(text, "s.txt"))
 
 
+def test_scores_of_crashed_runs(write):
+    table = write("run,accuracy\n1,0.9\n2,\n3,nan\n4,0.7\n", "s.csv")
+    with pytest.raises(InvalidInput, match="--missing"):
+        read_scores(table, "accuracy")
+    assert read_scores(table, "accuracy", missing="skip") == [0.9, 0.7]
+    assert read_scores(table, "accuracy", missing="worst") == [0.9, 0.7, 0.7, 0.7]
+    assert read_scores(table, "accuracy", missing="worst", minimize=True) == [0.9, 0.9, 0.9, 0.7]
+    assert read_scores(write('{"lr=0.1": 0.9, "lr=0.3": null, "lr=1": 0.8}', "s.json"), missing="skip") == [0.9, 0.8]
+
+
+def test_trials_as_optuna_writes_them(write):
+    header = "number,value,datetime_start,datetime_complete,duration,params_lr,state\n"
+    rows = (
+        "0,0.91,2026-01-01 10:00:00,2026-01-01 10:05:00,0 days 00:05:00,0.1,COMPLETE\n",
+        "1,0.95,2026-01-01 10:05:00,2026-01-01 10:10:00,0 days 00:05:00,0.3,TrialState.COMPLETE\n",
+        "2,0.99,2026-01-01 10:10:00,2026-01-01 10:15:00,0 days 00:05:00,0.3,PRUNED\n",
+        "3,,2026-01-01 10:15:00,,,0.9,FAIL\n",
+    )
+    assert read_scores(write(header + "".join(rows[:2]), "t.csv")) == [0.91, 0.95]
+    whole = write(header + "".join(rows), "t.csv")
+    assert read_scores(whole, missing="worst") == [0.91, 0.95, 0.91, 0.91]
+    assert read_scores(whole, missing="skip") == [0.91, 0.95]
+    assert read_scores(whole, "params_lr") == [0.1, 0.3, 0.3, 0.9]
+    with pytest.raises(InvalidInput, match="line 4: a score is missing"):
+        read_scores(whole)
+
+
+def test_histories_as_opacus_keeps_them(write):
+    entries = [[1.1, 0.0042667, 14062], [0.9, 0.01, 100]]
+    wanted = [(0.0042667, 1.1, 14062), (0.01, 0.9, 100)]
+    assert read_history(write(json.dumps({"history": entries, "mechanism": "rdp"}), "h.json")) == wanted
+    assert read_history(write(json.dumps(entries), "h.json")) == wanted
+    for text, expected in (
+        ('{"mechanism": "rdp"}', "no key history"),
+        ("[]", "empty"),
+        ("[[1.1, 0.01]]", "noise, rate, steps"),
+        ('[[1.1, 0.01, "many"]]', "line 1: the number of steps must be a number, not many"),
+        ("[[0.01, 1.1, 100]]", "noise, rate, steps"),
+        ("[[1.1, 0.01, 1.5]]", "whole number"),
+    ):
+        with pytest.raises(InvalidInput, match=expected):
+            read_history(write(text, "h.json"))
+
+
+WORDS = ("noise_multiplier", "sample_rate", "steps", "zcdp", "approx_dp", "gaussian", "dpsgd", "times")
+
+
+def test_candidates(write):
+    text = """
+- {name: small, noise-multiplier: 1.1, sample-rate: 0.01, steps: 1000, weight: 0.75, params: {lr: 0.1}}
+- {approx_dp: [0.5, 1e-8], weight: 0.2500000001}
+"""
+    found = read_candidates(write(text), WORDS)
+    assert [row.name for row in found.rows] == ["small", "setting 2"]
+    assert found.rows[0].options["noise_multiplier"].text == "1.1"
+    assert found.rows[0].params == {"lr": "0.1"}
+    assert [node.text for node in found.rows[1].options["approx_dp"].children] == ["0.5", "1e-8"]
+    assert found.weights == pytest.approx((0.75, 0.25))
+    assert found.stated
+
+    table = "name,lr,zcdp,dpsgd\na,0.1,0.5,\nb,0.3,,0.01 1.1 1000\n"
+    found = read_candidates(write(table, "grid.csv"), WORDS)
+    assert [row.params for row in found.rows] == [{"lr": "0.1"}, {"lr": "0.3"}]
+    assert [node.text for node in found.rows[1].options["dpsgd"].children] == ["0.01", "1.1", "1000"]
+    assert "dpsgd" not in found.rows[0].options
+    assert (found.weights, found.stated) == ((0.5, 0.5), False)
+    unknown = read_candidates(write("- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: unknown}"), WORDS)
+    assert (unknown.weights, unknown.stated) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- {zcdp: 1, weight: 3}\n- {zcdp: 2, weight: 1}\n", "line 1: the weights sum to 4"),
+        ("- {zcdp: 1, weight: 1.5}\n- {zcdp: 2, weight: -0.5}\n", "line 2: weight -0.5"),
+        ("- {zcdp: 1, weight: 1}\n- {zcdp: 2}\n", "1 of 2 settings have a weight"),
+        ("- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: 1}\n", "unknown for every setting"),
+        ("- {zcdp: 1, lr: 3}\n", "put hyperparameters under params"),
+        ("- {zcdb: 1}\n", "did you mean zcdp"),
+        ("- {zcdp: 1, zcdp: 2}\n", "given twice"),
+        ("- {name: a}\n", "has no guarantee"),
+        ("zcdp: 1\n", "list of settings"),
+        ("[]", "list of settings"),
+        ("noise_multplier,steps\n1,2\n", "did you mean noise-multiplier"),
+    ],
+)
+def test_wrong_candidates_name_their_line(write, text, expected):
+    with pytest.raises(InvalidInput, match=expected):
+        read_candidates(write(text, "c.csv" if text.startswith("noise") else "c.yaml"), WORDS)
+
+
+def test_json_is_read_as_it_is(write):
+    tree = read_tree(Source("spec", write('{\n\t"a\\/\\ud83d\\ude00": [1e-6, null],\n\t"b": "null"}', "x.json")))
+    (key, values), (_, word) = tree.children
+    assert key.text == "a/\U0001f600"
+    assert (values.children[0].numeric, values.children[1].empty, word.empty) == (True, True, False)
+    assert (key.line, word.line) == (2, 3)
+    with pytest.raises(InvalidInput, match=r"line 3: b: given twice \(first on line 2\)"):
+        read_tree(Source("spec", write("a: 1\nb: 2\nb: 2\n")))
+
+
 REFUSED = {
     "duplicate": ("order,epsilon\n2,0.4\n2,0.5\n", "twice"),
-    "decreasing": ("order,epsilon\n2,0.5\n4,0.4\n", "never decreases"),
+    "converted at a delta": ("order,epsilon\n2,0.5\n4,0.4\n8,0.6\n", "converted at a delta"),
     "nan": ("order,epsilon\n2,nan\n4,0.4\n", "line 2: epsilon at order 2 is not a number"),
     "negative": ("order,epsilon\n2,0.1\n4,-0.4\n", "line 3: epsilon -0.4 at order 4 is negative"),
-    "order one": ("order,epsilon\n1,0.1\n", "line 2: order 1.0"),
+    "order one": ("order,epsilon\n1,0.1\n", "order 1.0"),
     "order nan": ("order,epsilon\nnan,0.1\n", "line 2: order is not a number"),
     "text": ("order,epsilon\n2,about half\n", "line 2"),
-    "comma": ("order;epsilon\n2;0,5\n", "decimal point"),
-    "no header": ("2,0.5\n3,0.6\n", "name the columns"),
+    "comma": ('order,epsilon\n2,"0,5"\n', "decimal point"),
+    "three columns without a header": ("2,0.5,1\n3,0.6,1\n", "name the columns"),
     "wrong header": ("epsilon,delta\n2,0.5\n", "call it order"),
     "two candidates": ("order,epsilon,rdp\n2,0.5,0.5\n", "keep one"),
     "ragged": ("order,epsilon\n2\n", "line 2: 1 cells"),
@@ -341,7 +489,7 @@ def _bomb(rng):
 
 
 def _tag(rng):
-    tag = rng.choice(["!!python/object/apply:os.system ['true']", "!!float 0.1", "!secret 3", "!!binary aGVsbG8="])
+    tag = rng.choice(["!!python/object/apply:os.system ['true']", "!secret 3", "!!binary aGVsbG8="])
     return f"- [2, 0.1]\n- [3, {tag}]\n", "yaml"
 
 
@@ -351,10 +499,10 @@ def _recursive(rng):
 
 def _value(rng):
     order, value = rng.choice(
-        [("nan", "1"), ("3", "nan"), ("3", ".nan"), ("1", "1"), ("0.5", "1"), ("-2", "1"), ("3", "-1e-9"),
+        [("nan", "1"), ("3", "nan"), ("3", ".nan"), ("0.5", "1"), ("-2", "1"), ("3", "-1e-9"),
          ("3", "-inf"), ("-inf", "1"), ("", "1"), ("3", ""), ("3", "1,5"), ("3", "0.1.2"), ("3", "1e"),
          ("3", "--1"), ("3", "NaN"),
-         ("2", "7"), ("9", "0.01"), ("3", "007"), ("0x3", "1"), ("3", "1 2"), ("3", "٣")]
+         ("2", "7"), ("3", "0.01"), ("3", "007"), ("0x3", "1"), ("3", "1 2"), ("3", "٣")]
     )  # fmt: skip
     rows = [("2", "0.2"), ("4", "0.4"), ("8", "0.8")]
     rows.insert(rng.randrange(4), (order, value))
@@ -367,9 +515,7 @@ def _lengths(rng):
 
 
 def _columns(rng):
-    a, b = rng.choice(
-        [("order", "delta"), ("x", "y"), ("epsilon", "rdp"), ("order", "order"), ("", ""), ("alpha", "order")]
-    )
+    a, b = rng.choice([("order", "delta"), ("x", "y"), ("epsilon", "rdp"), ("order", "order"), ("alpha", "order")])
     return f"{a},{b}\n2,0.1\n3,0.2\n", "csv"
 
 

@@ -21,7 +21,7 @@ from shells import ROOT, option_names, program
 from hpcalc import __date__, __version__, reference
 from hpcalc.cli.app import cli
 from hpcalc.cli.spec import cases_of
-from hpcalc.files import read_pmf, read_rdp
+from hpcalc.datafiles import read_pmf, read_rdp
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 PAGES = sorted(path.name for path in (ROOT / "man").iterdir())

@@ -10,8 +10,8 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import Group
 from hpcalc.cli.option import Option
-from hpcalc.cli.streams import complain, discard_stdout, help_width, write_stdout
 from hpcalc.errors import ExitCode, HpcalcError
+from hpcalc.output.streams import complain, discard_stdout, help_width, write_stdout
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
 

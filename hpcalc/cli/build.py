@@ -59,15 +59,15 @@ def base_or_none(settings: Settings) -> Guarantee | None:
         *map(guarantees.Laplace, settings["laplace"] or ()),
     ]
     for text in settings["rdp"] or ():
-        from hpcalc.files import parse_rdp_text
+        from hpcalc.datafiles import parse_rdp_text
 
         parts.append(guarantees.RDPCurve(parse_rdp_text(text), {"rdp": text}))
     for path in settings["rdp_file"] or ():
-        from hpcalc.files import read_rdp
+        from hpcalc.datafiles import read_rdp
 
         parts.append(guarantees.RDPCurve(read_rdp(path), {"rdp_file": path}))
     for path in settings["profile_file"] or ():
-        from hpcalc.files import read_profile
+        from hpcalc.datafiles import read_profile
 
         parts.append(guarantees.ProfileCurve(read_profile(path), {"profile_file": path}))
     parts.extend(_trainings(settings))
@@ -142,7 +142,7 @@ def law_parameters(settings: Settings, *, optional: bool = False) -> dict[str, A
 
         raise CommandLineError(f"--dist is missing: choose the law of K: {', '.join(DISTS)}")
     if "pmf" in parameters:
-        from hpcalc.files import read_pmf
+        from hpcalc.datafiles import read_pmf
 
         parameters["pmf"] = read_pmf(parameters["pmf"])
     return {"dist": dist, **parameters}
@@ -164,7 +164,7 @@ def laws_named(settings: Settings) -> list[dict[str, Any]] | None:
     laws = [dict(parse_law(text)) for text in settings["law"] or ()]
     for law in laws:
         if isinstance(law.get("pmf"), str):
-            from hpcalc.files import read_pmf
+            from hpcalc.datafiles import read_pmf
 
             law["pmf"] = read_pmf(str(law["pmf"]))
     return laws or None
@@ -178,7 +178,7 @@ def scores_from(settings: Settings) -> Any:
             if settings.given(key) and settings[key]:
                 settings.refuse(key, "speaks about scores: give --scores FILE too")
         return None
-    from hpcalc.files import read_scores
+    from hpcalc.datafiles import read_scores
 
     return read_scores(path, settings["column"])
 

@@ -17,7 +17,7 @@ __all__ = ["Command", "Group", "help_option"]
 
 def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from hpcalc.cli.streams import write_stdout
+        from hpcalc.output.streams import write_stdout
 
         write_stdout(ctx.get_help() + "\n")
         ctx.exit()

@@ -11,9 +11,10 @@ import click
 
 from hpcalc import __version__
 from hpcalc.cli.settings import CommandLineError, Settings
-from hpcalc.cli.streams import complain, stdout_encoding, terminal_width, wants_colour, write_file, write_stdout
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
+from hpcalc.files import write_file
 from hpcalc.output import render
+from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wants_colour, write_stdout
 
 if TYPE_CHECKING:
     from hpcalc.cli.command import Command
@@ -151,15 +152,15 @@ def _side_files(
 
 
 def _write_profile(path: str, result: Any) -> None:
-    from hpcalc.files import profile_text
+    from hpcalc.files import points_text
 
-    write_file(path, profile_text(path, result.profile()))
+    write_file(path, points_text(path, "profile", result.profile()))
 
 
 def _write_rdp(path: str, result: Any) -> None:
-    from hpcalc.files import rdp_text
+    from hpcalc.files import points_text
 
-    write_file(path, rdp_text(path, result.rdp_export()))
+    write_file(path, points_text(path, "rdp", result.rdp_export()))
 
 
 def _plot(case: Settings, results: list[Any], documents: list[dict[str, Any]], cases: list[Settings]) -> None:

@@ -17,9 +17,9 @@ from click.core import ParameterSource
 
 from hpcalc.cli.option import Option
 from hpcalc.cli.settings import CommandLineError, Settings, shown
-from hpcalc.cli.streams import read_stdin
 from hpcalc.cli.types import Integer, Number, Orders, nearest
 from hpcalc.errors import DataFileError, InvalidInput
+from hpcalc.output.streams import read_stdin
 
 if TYPE_CHECKING:
     import yaml
@@ -323,7 +323,7 @@ def spec_text(cases: list[Settings], listed: bool) -> str:
     Options at their defaults are left out, except delta, which a gate should state; files that the answer is written
     to are left out too.
     """
-    from hpcalc.output.machine import yaml_text
+    from hpcalc.files import yaml_text
 
     mappings: list[dict[str, Any]] = []
     for case in cases:

@@ -47,13 +47,16 @@ def render(
         Whether tables may use escape codes. The other formats never do.
     """
     if format in ("yaml", "json", "csv"):
-        from hpcalc.output import machine
         from hpcalc.output.digits import rounded
 
         plain = rounded(document, frozenset(echo))
         if format == "csv":
-            return machine.csv_text(plain, encoding)
-        return machine.json_text(plain, encoding) if format == "json" else machine.yaml_text(plain, encoding)
+            from hpcalc.output.machine import csv_text
+
+            return csv_text(plain, encoding)
+        from hpcalc.files import json_text, yaml_text
+
+        return json_text(plain, encoding) if format == "json" else yaml_text(plain, encoding)
     from hpcalc.output.views import view
 
     blocks = view(document, frozenset(echo))

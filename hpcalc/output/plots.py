@@ -6,12 +6,11 @@ What is drawn is decided once, in :mod:`hpcalc.output.panels`; :mod:`hpcalc.outp
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from hpcalc.errors import DataFileError, InvalidInput
+from hpcalc.errors import InvalidInput
+from hpcalc.files import write_file
 
 __all__ = ["FORMATS", "plot_result"]
 
@@ -75,31 +74,5 @@ def plot_result(
     if panels:
         from hpcalc.output.figure import figure_bytes
 
-        _write(Path(target), figure_bytes(panels, kind, size))
+        write_file(target, figure_bytes(panels, kind, size))
     return ""
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all: a temporary file beside the target, then a rename."""
-    try:
-        if path.exists() and not path.is_file():  # a device or a pipe
-            path.write_bytes(data)
-            return
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-            os.chmod(name, mode)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise DataFileError(f"--plot {path}: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,9 +1,8 @@
-"""Reading and writing with the manners of a Unix tool: whole files, honest errors, quiet pipes."""
+"""Standard streams with the manners of a Unix tool: honest errors, quiet pipes, no escape code where none is wanted."""
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
 from hpcalc.errors import DataFileError
@@ -16,7 +15,6 @@ __all__ = [
     "stdout_encoding",
     "terminal_width",
     "wants_colour",
-    "write_file",
     "write_stdout",
 ]
 
@@ -105,54 +103,3 @@ def read_stdin() -> bytes:
         return sys.stdin.buffer.read()
     except OSError as error:
         raise DataFileError(f"standard input: {error.strerror or error}") from error
-
-
-def write_file(path: str, text: str | bytes) -> None:
-    """Write a file whole or not at all: a temporary file beside it, then a rename.
-
-    The file keeps its permissions, a symbolic link stays one (its target is replaced), and something that is not a
-    regular file (``/dev/stdout``, a named pipe) is written to as it is.
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be written; whatever stood there is untouched.
-    """
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
-    try:
-        target = os.path.realpath(path)
-        try:
-            mode = os.stat(target).st_mode
-        except FileNotFoundError:
-            mode = None
-        if mode is not None and not stat.S_ISREG(mode):
-            with open(target, "wb") as stream:
-                stream.write(data)
-            return
-        if mode is not None and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        _replace(target, data, mode)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise DataFileError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _replace(target: str, data: bytes, mode: int | None) -> None:
-    import tempfile
-
-    descriptor, temporary = tempfile.mkstemp(prefix=".hpcalc-", dir=os.path.dirname(target) or ".")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is None:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
