@@ -1,26 +1,292 @@
-"""Names that the numeric core and the command line share: a module that costs nothing to import."""
+"""What there is: the laws of K, the guarantees one run can have, and the bounds on a whole search.
+
+Three tables of plain strings, free to import. The parser and its help, completions, man pages, schema, ``make_law``,
+``--law``, ``--solve-for`` and all labels read them. A law, a guarantee or a bound is one class and one row here.
+"""
 
 from __future__ import annotations
 
-__all__ = ["DISTS", "METHODS"]
+from typing import Any, NamedTuple
+
+__all__ = ["DISTS", "GUARANTEES", "HINTS", "LAWS", "METHODS", "PARAMETERS", "load", "long_name"]
+
+
+class Parameter(NamedTuple):
+    """A parameter of a law: an option of the command line, and a keyword of ``make_law``.
+
+    ``domain`` is ``positive``, ``probability`` (in (0, 1]), ``whole`` (>= 1), ``shape`` (> -1) or ``file``.
+    """
+
+    domain: str
+    metavar: str
+    help: str
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "mu": Parameter("positive", "M", "poisson: the mean."),
+    "eta": Parameter("shape", "H", "tnb: the shape, above -1 (0 is logarithmic, 1 is geometric)."),
+    "gamma": Parameter("probability", "G", "tnb, geometric, logarithmic: the scale, in (0, 1)."),
+    "n": Parameter("whole", "N", "binomial: the number of coins."),
+    "p": Parameter("probability", "P", "binomial: the probability of each coin."),
+    "k": Parameter("whole", "K", "fixed, composition: the number of runs."),
+    "pmf": Parameter("file", "FILE", "pmf: probabilities of K from a YAML, JSON or CSV file."),
+    "accept": Parameter(
+        "probability",
+        "P",
+        "threshold: runs repeat until one is accepted; P is a lower bound on its acceptance, or the stop coin.",
+    ),
+}
+
+
+class Law(NamedTuple):
+    """A law of K, by the name it has as ``--dist``.
+
+    Attributes
+    ----------
+    target : str
+        Its class, as dotted text; the constructor takes ``parameters`` in their order, and where :attr:`has_mean`
+        there is a class method ``with_mean(mean, **others)``.
+    parameters : tuple of str
+        Keys of :data:`PARAMETERS`, in the order of the command line.
+    title : str
+        Its name for people.
+    scales : tuple of str
+        Parameters that set how often a search runs and may be left open; ``--mean`` replaces the first.
+    safe : {"up", "down"}
+        Direction in which the scales mean fewer runs: the one a solved value is rounded in.
+    defaults : tuple of str
+        Laws of this name, as ``--law``, that a comparison and a plan consider unless others are named.
+    cuttable : bool
+        Whether ``--max-runs``, ``--clamp-runs`` and ``--at-least-one`` mean something.
+    """
+
+    target: str
+    parameters: tuple[str, ...]
+    title: str
+    scales: tuple[str, ...] = ()
+    safe: str = "down"
+    defaults: tuple[str, ...] = ()
+    cuttable: bool = True
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether ``--mean`` may stand for the scale: a whole number of runs is its own mean."""
+        return bool(self.scales) and (self.scales[0] not in PARAMETERS or PARAMETERS[self.scales[0]].domain != "whole")
+
+
+_TNB = "hpcalc.laws.negative_binomial"
+
+LAWS: dict[str, Law] = {
+    "poisson": Law("hpcalc.laws.families.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
+    "tnb": Law(
+        f"{_TNB}.TruncatedNegativeBinomial",
+        ("eta", "gamma"),
+        "truncated negative binomial",
+        ("gamma",),
+        "up",
+        ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"),
+    ),
+    "geometric": Law(f"{_TNB}.Geometric", ("gamma",), "geometric", ("gamma",), "up"),
+    "logarithmic": Law(f"{_TNB}.Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
+    "binomial": Law("hpcalc.laws.families.Binomial", ("n", "p"), "binomial", ("p", "n")),
+    "fixed": Law("hpcalc.laws.families.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
+    "composition": Law(
+        "hpcalc.laws.families.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False
+    ),
+    "pmf": Law("hpcalc.laws.tabulated.FinitePmf", ("pmf",), "given probabilities of K"),
+    "threshold": Law(
+        "hpcalc.laws.families.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up", cuttable=False
+    ),
+}
 
 #: Laws of K, as ``--dist`` names them.
-DISTS = ("poisson", "tnb", "geometric", "logarithmic", "binomial", "fixed", "pmf", "threshold")
+DISTS = tuple(LAWS)
 
-#: Every bound ``--method`` can name, beside the groups ``paper``, ``refined`` and ``best``.
-METHODS = (
-    "theorem-2",
-    "theorem-2-sharper",
-    "theorem-6",
-    "corollary-3",
-    "corollary-4",
-    "lemma-7",
-    "lemma-20",
-    "lemma-22",
-    "proposition-15",
-    "composition",
-    "refined-rdp",
-    "refined-profile",
-    "refined-pure",
-    "refined-conditional",
-)
+
+class Guarantee(NamedTuple):
+    """A guarantee of one run, by the name of its option.
+
+    Attributes
+    ----------
+    target : str
+        Its class, as dotted text.
+    arity : int
+        How many numbers the option takes; 0: one text (points of a curve) or, where ``metavar`` is FILE, a file.
+    metavar, help : str
+        For ``--help``.
+    title : str
+        Its name for people.
+    infinite : bool
+        Whether an infinite loss is legal input: no guarantee, and the answer says so.
+    solve_for : str or None
+        What ``plan --solve-for`` calls it, if it can be solved for.
+    solved : int
+        Which of the numbers is then solved.
+    safe : {"up", "down"}
+        Direction in which that number means less loss: the one a solved value is rounded in.
+    """
+
+    target: str
+    arity: int
+    metavar: str
+    help: str
+    title: str
+    infinite: bool = False
+    solve_for: str | None = None
+    solved: int = 0
+    safe: str = "down"
+
+
+GUARANTEES: dict[str, Guarantee] = {
+    "pure": Guarantee(
+        "hpcalc.guarantees.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", "pure DP", True, "pure"
+    ),
+    "zcdp": Guarantee(
+        "hpcalc.guarantees.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", "zCDP", True, "zcdp"
+    ),
+    "approx-dp": Guarantee(
+        "hpcalc.guarantees.composition.ApproxDP",
+        2,
+        "EPS DELTA",
+        "(EPS, DELTA)-differential privacy.",
+        "approximate DP",
+        True,
+    ),
+    "gaussian": Guarantee(
+        "hpcalc.guarantees.mechanisms.Gaussian",
+        1,
+        "SIGMA",
+        "Gaussian mechanism; SIGMA is the noise multiplier, noise standard deviation / L2 sensitivity.",
+        "Gaussian mechanism",
+        solve_for="gaussian",
+        safe="up",
+    ),
+    "laplace": Guarantee(
+        "hpcalc.guarantees.mechanisms.Laplace",
+        1,
+        "SCALE",
+        "Laplace mechanism; SCALE is noise scale / L1 sensitivity.",
+        "Laplace mechanism",
+        solve_for="laplace",
+        safe="up",
+    ),
+    "rdp": Guarantee(
+        "hpcalc.guarantees.curves.RDPCurve",
+        0,
+        "ORDER:EPS,...",
+        "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4.",
+        "points of a Rényi curve",
+    ),
+    "rdp-file": Guarantee(
+        "hpcalc.guarantees.curves.RDPCurve",
+        0,
+        "FILE",
+        "Points of a Renyi curve from a YAML, JSON or CSV file, as other accountants export them.",
+        "points of a Rényi curve",
+    ),
+    "profile-file": Guarantee(
+        "hpcalc.guarantees.curves.ProfileCurve",
+        0,
+        "FILE",
+        "Points (epsilon, delta) of a privacy profile from a YAML, JSON or CSV file.",
+        "points of a privacy profile",
+    ),
+    "dpsgd": Guarantee(
+        "hpcalc.guarantees.dpsgd.DPSGD",
+        3,
+        "RATE SIGMA STEPS",
+        "Poisson-sampled DP-SGD: sampling rate, noise multiplier, number of steps.",
+        "DP-SGD",
+        solve_for="dpsgd-noise",
+        solved=1,
+        safe="up",
+    ),
+}
+
+
+class Method(NamedTuple):
+    """A bound on a whole search, by the name it has as ``--method`` and in answers.
+
+    ``group`` is ``paper`` (as published), ``refined`` or ``""``: of no group, under ``best`` and by its name alone.
+    """
+
+    group: str
+    title: str
+    citation: str
+
+
+_PAPER = "Papernot and Steinke 2022"
+
+METHODS: dict[str, Method] = {
+    "theorem-2": Method("paper", "K truncated negative binomial", f"{_PAPER}, Theorem 2"),
+    "theorem-2-sharper": Method(
+        "", "the last line of Theorem 2's proof", f"{_PAPER}, Theorem 2, last line of its proof"
+    ),
+    "theorem-6": Method("paper", "K Poisson", f"{_PAPER}, Theorem 6"),
+    "corollary-3": Method("paper", "pure DP, K truncated negative binomial", f"{_PAPER}, Corollary 3"),
+    "corollary-4": Method("paper", "zCDP, K truncated negative binomial", f"{_PAPER}, Corollary 4"),
+    "lemma-7": Method("paper", "any law of K", f"{_PAPER}, Lemma 7"),
+    "lemma-20": Method("paper", "(ε, δ)-DP set aside", f"{_PAPER}, Lemma 20"),
+    "lemma-22": Method("paper", "K given K <= m", f"{_PAPER}, Lemma 22"),
+    "proposition-15": Method("paper", "conditional sampling", f"{_PAPER}, Proposition 15"),
+    "composition": Method("paper", "every run paid for", f"{_PAPER}, Section 3.2"),
+    "refined-rdp": Method(
+        "refined",
+        "from the Rényi curve",
+        "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022",
+    ),
+    "refined-region": Method(
+        "refined", "from the privacy region, exact where a pair attains it", "Theorem E (hpcalc-theory(7))"
+    ),
+    "refined-pure": Method("refined", "pure DP, exact", "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"),
+    "refined-conditional": Method(
+        "refined",
+        "conditional sampling, exact",
+        "Refined bound for conditional sampling R4 (hpcalc-theory(7)), after Proposition 15",
+    ),
+}
+
+#: What a name of former versions, or of other tools, is called here: offered where it is typed.
+HINTS: dict[str, str] = {
+    "refined-profile": "refined-region",
+    "negative-binomial": "tnb",
+    "truncated-negative-binomial": "tnb",
+    "nbinom": "tnb",
+    "geom": "geometric",
+    "logarithm": "logarithmic",
+    "logser": "logarithmic",
+    "binom": "binomial",
+    "constant": "fixed",
+    "grid": "composition",
+    "list": "composition",
+    "bayesian": "composition",
+    "adaptive": "composition",
+    "conditional": "threshold",
+}
+
+
+def load(target: str) -> Any:
+    """The object that dotted text such as ``"hpcalc.laws.families.Poisson"`` names."""
+    from importlib import import_module
+
+    module, _, name = target.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def long_name(dist: str, parameters: dict[str, Any]) -> str:
+    """A law's name for people, with what is fixed of it beside its scale.
+
+    Examples
+    --------
+    >>> long_name("tnb", {"eta": 0.0, "gamma": 0.02})
+    'truncated negative binomial, eta 0'
+    """
+    row = LAWS.get(dist)
+    if row is None:
+        return dist
+    words = [row.title]
+    for key in row.parameters:
+        value = parameters.get(key)
+        if key not in row.scales[:1] and isinstance(value, (int, float)):
+            words.append(f"{key} {value:g}")
+    return ", ".join(words)

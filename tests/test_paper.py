@@ -453,7 +453,7 @@ def test_theorem_2_at_given_orders():
 
 def test_corollary_4_at_its_ends():
     # rho = log(1/gamma) is covered: both forms give (2+eta) rho
-    law = TruncatedNegativeBinomial(3.0, -0.5)
+    law = TruncatedNegativeBinomial.from_log_gamma(3.0, -0.5)
     on_edge = corollary_4(ZCDP(0.5), law)
     mean = float(exact.tnb_log_mean(mp.mpf(3), mp.mpf(-0.5)))
     assert on_edge.conditions == ()
@@ -467,7 +467,7 @@ def test_corollary_4_at_its_ends():
     assert at(corollary_4(ZCDP(math.inf), law), 2.0) == math.inf
     assert at(on_edge, math.inf) == math.inf
     # one run exactly: gamma = 1
-    one = TruncatedNegativeBinomial(3.0, 0.0)
+    one = TruncatedNegativeBinomial.from_log_gamma(3.0, 0.0)
     assert at(corollary_4(ZCDP(0.5), one), 4.0) == pytest.approx(2.0, rel=1e-15)
 
 

@@ -83,7 +83,7 @@ def test_poisson_runs_need_no_price() -> None:
 
 def test_the_steepest_laws_go_without_a_price() -> None:
     # F falls from 5e149 within a rank of 1e-300: a price that fast is no number
-    answer = bound(Gaussian(10.0), TruncatedNegativeBinomial(-0.5, math.log(1e-300)))
+    answer = bound(Gaussian(10.0), TruncatedNegativeBinomial(-0.5, 1e-300))
     assert answer.lower is not None
     assert answer.lower.epsilon < answer.epsilon < 5.0
 

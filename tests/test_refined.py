@@ -341,7 +341,7 @@ def test_pure_closed_forms(epsilon):
         eps = mp.mpf(epsilon)
         for eta in (-0.99, -0.5, 0.0, 1e-12, 1.0, 5.0):
             for log_gamma in (-700.0, -5.0, -1e-9):
-                law = TruncatedNegativeBinomial(eta, log_gamma)
+                law = TruncatedNegativeBinomial.from_log_gamma(eta, log_gamma)
                 gamma = mp.exp(mp.mpf(log_gamma))
                 true = eps + (1 + mp.mpf(eta)) * mp.log((e + gamma) / (1 + gamma * e))
                 assert refined_pure(epsilon, law) == pytest.approx(float(true), rel=1e-9)
@@ -1033,7 +1033,7 @@ def test_gamma_one_gives_back_the_single_run(base, eta):
     log_delta = math.log(1e-6)
     cks = epsilon_at(base, log_delta, "cks").value
     best = epsilon_at(base, log_delta).value
-    for law in (tnb(1.0, eta=eta), TruncatedNegativeBinomial(eta, -1e-13), Fixed(1), Binomial(1, 1.0)):
+    for law in (tnb(1.0, eta=eta), TruncatedNegativeBinomial.from_log_gamma(eta, -1e-13), Fixed(1), Binomial(1, 1.0)):
         assert renyi_epsilon(base, law, log_delta) == pytest.approx(cks, rel=5e-6)
         assert profile_epsilon(base, law, log_delta) == pytest.approx(best, rel=SLACK)
         orders = np.array([1.5, 2.0, 20.0])
@@ -1094,7 +1094,13 @@ def test_no_bound_is_below_an_enumerated_search():
 
 def test_extreme_laws_stay_finite():
     log_delta = math.log(1e-6)
-    for law in (tnb(1e4, eta=-0.99), TruncatedNegativeBinomial(0.0, -690.0), Poisson(1e-9), Poisson(1e5), Fixed(1000)):
+    for law in (
+        tnb(1e4, eta=-0.99),
+        TruncatedNegativeBinomial.from_log_gamma(0.0, -690.0),
+        Poisson(1e-9),
+        Poisson(1e5),
+        Fixed(1000),
+    ):
         for base in (Gaussian(2.0), ZCDP(0.01), PureDP(0.5), Laplace(3.0)):
             for method in METHODS:
                 value = method(base, law, log_delta)

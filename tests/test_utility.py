@@ -37,7 +37,7 @@ LAWS = [
     TNB.with_mean(5.0, eta=0.0),
     TNB.with_mean(5.0, eta=1.0),
     TNB.with_mean(5.0, eta=3.0),
-    TNB(0.0, 0.0),
+    TNB(0.0, 1.0),
     Binomial(6, 0.4),
     Fixed(4),
     FinitePmf((0.25, 0.25, 0.0, 0.5)),
@@ -166,7 +166,7 @@ def test_run_time():
     assert (got.p50, got.p95, got.p99, got.sd) == (1, 3, 4, 1.0)
     assert got.prob_zero == pytest.approx(0.36787944, abs=5e-9)
     assert run_time(Fixed(7)).p50 == run_time(Fixed(7)).p99 == 7
-    assert run_time(TNB(0.0, -900.0)).p99 is None
+    assert run_time(TNB.from_log_gamma(0.0, -900.0)).p99 is None
     assert run_time(Threshold(0.1)).mean == 10.0
 
 

@@ -11,26 +11,38 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.conditioned import AtLeastOne
-from hpcalc.laws.families import Binomial, Fixed, Poisson, Threshold
+from hpcalc.catalog import LAWS
+from hpcalc.laws.conditioned import AtLeastOne, at_least_one
+from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
 from hpcalc.laws.helpers import finite_number
-from hpcalc.laws.law import Law, RunCount
-from hpcalc.laws.naming import DISTRIBUTIONS, make_law, parse_law
-from hpcalc.laws.negative_binomial import TruncatedNegativeBinomial
-from hpcalc.laws.tabulated import AtMost, FinitePmf
+from hpcalc.laws.law import Law, RunCount, checked_law
+from hpcalc.laws.naming import did_you_mean, make_law, parse_law
+from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
+from hpcalc.laws.tabulated import AtMost, Clamped, FinitePmf, at_most, clamp
+
+DISTRIBUTIONS = {name: row.parameters for name, row in LAWS.items()}
 
 __all__ = [
     "DISTRIBUTIONS",
+    "AnyRuns",
     "AtLeastOne",
     "AtMost",
     "Binomial",
+    "Clamped",
     "FinitePmf",
     "Fixed",
+    "Geometric",
     "Law",
+    "Logarithmic",
     "Poisson",
     "RunCount",
     "Threshold",
     "TruncatedNegativeBinomial",
+    "at_least_one",
+    "at_most",
+    "checked_law",
+    "clamp",
+    "did_you_mean",
     "finite_number",
     "make_law",
     "parse_law",

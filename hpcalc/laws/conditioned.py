@@ -9,10 +9,10 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import ONE, sharper
-from hpcalc.laws.law import Echo, Law
+from hpcalc.laws.law import Echo, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Prob, log1mexp
 
-__all__ = ["AtLeastOne"]
+__all__ = ["AtLeastOne", "at_least_one"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AtLeastOne(Law):
     law: Law
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, Law):
+        if not isinstance(checked_law(self.law), Law):
             raise InvalidInput("at_least_one", True, "leave it out: it applies to laws of a best-of-K search only")
 
     @property
@@ -131,3 +131,8 @@ class AtLeastOne(Law):
     @property
     def second_factorial(self) -> float:
         return self.law.second_factorial / math.exp(self._shift)
+
+
+def at_least_one(law: RunCount) -> Law:
+    """The law given ``K >= 1``: the law itself where K is never 0, else :class:`AtLeastOne`."""
+    return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else AtLeastOne(law)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,10 @@ from hpcalc.laws.powersums import log1mexp_minus
 from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
 
-__all__ = ["Binomial", "Fixed", "Poisson", "Threshold"]
+if TYPE_CHECKING:
+    import random
+
+__all__ = ["AnyRuns", "Binomial", "Fixed", "Poisson", "Threshold"]
 
 
 @dataclass(frozen=True)
@@ -280,21 +283,10 @@ class Binomial(Law):
         return self.n * (self.n - 1.0) * self.p * self.p
 
 
-@dataclass(frozen=True)
-class Fixed(Law):
-    """A fixed number of runs (Papernot and Steinke 2022, Section 3.2: its cost is that of composition).
-
-    Parameters
-    ----------
-    k : int
-        Number of runs, >= 1.
-    """
+class _Exactly(RunCount):
+    """What there is to say of K = k."""
 
     k: int
-    name: ClassVar[str] = "fixed"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number("k", self.k, 1))
 
     def parameters(self) -> Echo:
         return {"k": self.k}
@@ -327,26 +319,28 @@ class Fixed(Law):
     def log_cdf(self, k: int) -> float:
         return 0.0 if k >= self.k else -math.inf
 
-    def log_density(self, rank: Prob) -> Array:
-        return self.log_mean + times(self.k - 1, rank.log_q)
 
-    def log_density_slope(self, rank: Prob) -> Array:
-        if self.k == 1:
-            return np.full(np.shape(rank.log_u), -np.inf)
-        return self.log_mean + math.log(self.k - 1) + times(self.k - 2, rank.log_q)
+@dataclass(frozen=True, init=False, repr=False)
+class Fixed(_Exactly, Binomial):
+    """A fixed number of fresh draws: the binomial law of p = 1.
 
-    def log_pgf(self, rank: Prob) -> Array:
-        return np.asarray(self.k * np.asarray(rank.log_q), dtype=float)
+    Its cost is that of composition (Papernot and Steinke 2022, Section 3.2). A list or grid of k candidates is not k
+    fresh draws: :class:`AnyRuns`.
 
-    def log_survival(self, rank: Prob) -> Array:
-        return log1mexp_minus(self.log_mean + log_minus(*rank))
+    Parameters
+    ----------
+    k : int
+        Number of runs, >= 1.
+    """
 
-    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        return Binomial(self.k, 1.0).log_block(lo, hi, log_width)
+    name: ClassVar[str] = "fixed"
 
-    @property
-    def expected_quantile(self) -> float:
-        return self.k / (self.k + 1.0)
+    def __init__(self, k: int) -> None:
+        object.__setattr__(self, "k", whole_number("k", k, 1))
+        super().__init__(self.k, 1.0)
+
+    def __repr__(self) -> str:
+        return f"Fixed(k={self.k})"
 
     def gain_at_edge(self, epsilon: float) -> float:
         return (self.k - 1.0) * epsilon
@@ -355,16 +349,27 @@ class Fixed(Law):
         checked_keep(log_keep)
         return self
 
-    def log_tail_mean(self, m: int) -> float:
-        return self.log_mean if m < self.k else -math.inf
 
-    @property
-    def log_mean_given_run(self) -> float:
-        return self.log_mean
+@dataclass(frozen=True)
+class AnyRuns(_Exactly):
+    """k runs chosen in any way, with whatever was seen before: a grid, a list, by hand, Bayesian optimisation.
 
-    @property
-    def second_factorial(self) -> float:
-        return self.k * (self.k - 1.0)
+    Not a law of best-of-K: every run is paid for.
+
+    Parameters
+    ----------
+    k : int
+        Number of runs, >= 1.
+    """
+
+    k: int
+    name: ClassVar[str] = "composition"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number("k", self.k, 1))
+
+    def sample(self, rng: random.Random) -> int:
+        raise InvalidInput("dist", self.name, "all k runs are made and paid for: there is no K to draw")
 
 
 @dataclass(frozen=True)
@@ -435,3 +440,8 @@ class Threshold(RunCount):
 
     def log_sf(self, k: int) -> float:
         return k * self._log_reject if k > 0 else 0.0
+
+    def sample(self, rng: random.Random) -> int:
+        raise InvalidInput(
+            "dist", self.name, "runs repeat until one is accepted, there is no K to draw; best of a drawn K is dearer"
+        )

@@ -16,7 +16,7 @@ from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 if TYPE_CHECKING:
     import random
 
-__all__ = ["Echo", "Law", "RunCount"]
+__all__ = ["Echo", "Law", "RunCount", "checked_law"]
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 
@@ -153,6 +153,13 @@ class RunCount(ABC):
             mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
             lo, hi = (lo, mid) if reached(mid) else (mid, hi)
         return hi
+
+
+def checked_law(value: object) -> RunCount:
+    """Return ``value`` if it is a law of K, or raise TypeError with what to give instead."""
+    if not isinstance(value, RunCount):
+        raise TypeError(f"give a law of K, such as Poisson(10.0) or Fixed(10), not {value!r}")
+    return value
 
 
 class Law(RunCount):

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
+from hpcalc.catalog import HINTS, LAWS, load
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.conditioned import AtLeastOne
-from hpcalc.laws.families import Binomial, Fixed, Poisson, Threshold
-from hpcalc.laws.law import Law, RunCount
-from hpcalc.laws.negative_binomial import TruncatedNegativeBinomial
-from hpcalc.laws.tabulated import AtMost, FinitePmf
+from hpcalc.laws.conditioned import at_least_one
+from hpcalc.laws.law import RunCount
+from hpcalc.laws.tabulated import at_most, clamp
 
-__all__ = ["DISTRIBUTIONS", "make_law", "parse_law"]
+__all__ = ["did_you_mean", "make_law", "parse_law"]
 
-
-# Every law by name, and the options it needs; the one in _SCALE may be given as the mean instead.
-DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
-    "poisson": ("mu",),
-    "tnb": ("eta", "gamma"),
-    "geometric": ("gamma",),
-    "logarithmic": ("gamma",),
-    "binomial": ("n", "p"),
-    "fixed": ("k",),
-    "pmf": ("pmf",),
-    "threshold": ("accept",),
-}
-_SCALE = {"poisson": "mu", "tnb": "gamma", "geometric": "gamma", "logarithmic": "gamma", "binomial": "p",
-          "threshold": "accept"}  # fmt: skip
-_MODIFIERS = ("max_runs", "at_least_one")
-_ETA = {"geometric": 1.0, "logarithmic": 0.0}
+_MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 
 
 def make_law(dist: str, **params: object) -> RunCount:
@@ -39,11 +23,12 @@ def make_law(dist: str, **params: object) -> RunCount:
     Parameters
     ----------
     dist : str
-        One of poisson, tnb, geometric, logarithmic, binomial, fixed, pmf, threshold.
+        One of :data:`hpcalc.catalog.LAWS`: poisson, tnb, geometric, logarithmic, binomial, fixed, composition, pmf,
+        threshold.
     **params
         ``mu, eta, gamma, n, p, k, accept, pmf`` as the law needs them; ``mean`` in place of its scale parameter;
-        ``max_runs`` (K given K <= max_runs; the mean is the one before that condition) and ``at_least_one``. None
-        stands for not given.
+        ``max_runs`` (K given K <= max_runs), ``clamp_runs`` (min(K, clamp_runs), another law) and ``at_least_one`` (K
+        given K >= 1); the mean is the one before any of these. None stands for not given.
 
     Raises
     ------
@@ -57,65 +42,53 @@ def make_law(dist: str, **params: object) -> RunCount:
     >>> make_law("poisson", mean=10, max_runs=30).parameters()
     {'mu': 10.0, 'max_runs': 30}
     """
-    if str(dist) not in DISTRIBUTIONS:
-        hint = _did_you_mean(str(dist), DISTRIBUTIONS)
-        raise InvalidInput("dist", dist, f"{hint}the laws are {', '.join(DISTRIBUTIONS)}")
+    if str(dist) not in LAWS:
+        raise InvalidInput("dist", dist, f"{did_you_mean(str(dist), LAWS)}the laws are {', '.join(LAWS)}")
+    row = LAWS[dist]
     given = {key: value for key, value in params.items() if value is not None}
-    allowed = DISTRIBUTIONS[dist]
-    scale = _SCALE.get(dist)
-    for key, value in given.items():
-        if key not in (*allowed, *_MODIFIERS, "mean"):
-            raise InvalidInput(key, value, f"{dist} takes {' and '.join(allowed)}; leave {key} out")
-    mean = given.get("mean")
-    if mean is not None:
-        if scale is None:
-            raise InvalidInput("mean", mean, f"{dist} takes no mean, it has one; give {' and '.join(allowed)} only")
-        if scale in given:
-            raise InvalidInput("mean", mean, f"give either mean or {scale}, not both")
-    for key in allowed:
-        if key not in given and not (key == scale and mean is not None):
-            other = " or mean" if key == scale else ""
-            raise InvalidInput(key, "(missing)", f"{dist} needs {key}{other}")
-    law = _plain_law(dist, given)
-    most, some = given.get("max_runs"), given.get("at_least_one", False)
+    _check_keys(dist, given)
+    maker = load(row.target)
+    if "mean" in given:
+        others = {key: given[key] for key in row.parameters if key in given}
+        law: RunCount = maker.with_mean(given["mean"], **others)
+    else:
+        law = maker(*(given[key] for key in row.parameters))
+    some = given.get("at_least_one", False)
     if not isinstance(some, (bool, np.bool_)):
         raise InvalidInput("at_least_one", some, "give true or false")
-    if most is not None:
-        if not isinstance(law, Law):
-            raise InvalidInput("max_runs", most, f"{dist} runs until acceptance; leave max_runs out")
-        law = AtMost(law, most)  # type: ignore[arg-type]
-    if some:
-        if not isinstance(law, Law):
-            raise InvalidInput("at_least_one", True, f"{dist} always runs; leave it out")
-        law = AtLeastOne(law)
-    return law
+    for key, change in (("max_runs", at_most), ("clamp_runs", clamp)):
+        if key in given:
+            law = change(law, given[key])  # type: ignore[arg-type]  # which checks it
+    return at_least_one(law) if some else law
 
 
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
+def _check_keys(dist: str, given: dict[str, object]) -> None:
+    row = LAWS[dist]
+    wanted = " and ".join(row.parameters)
+    scale = row.scales[0] if row.has_mean else None
+    for key, value in given.items():
+        if key not in (*row.parameters, *_MODIFIERS, "mean"):
+            raise InvalidInput(key, value, f"{dist} takes {wanted}; leave {key} out")
+        if key in _MODIFIERS and not row.cuttable and value is not False:
+            raise InvalidInput(key, value, f"it means nothing for {dist} ({row.title}): leave it out")
+    mean = given.get("mean")
+    if mean is not None and scale is None:
+        raise InvalidInput("mean", mean, f"{dist} takes no mean, it has one; give {wanted} only")
+    if mean is not None and scale in given:
+        raise InvalidInput("mean", mean, f"give either mean or {scale}, not both")
+    for key in row.parameters:
+        if key not in given and not (key == scale and mean is not None):
+            raise InvalidInput(key, "(missing)", f"{dist} needs {key}{' or mean' if key == scale else ''}")
+    if "max_runs" in given and "clamp_runs" in given:
+        raise InvalidInput("clamp_runs", given["clamp_runs"], "give either max_runs or clamp_runs: two different laws")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"did you mean ...? "``, or nothing where no known word is near."""
     import difflib  # a slip of the pen alone needs it
 
-    near = difflib.get_close_matches(word, list(known))
-    return f"did you mean {near[0]}? " if near else ""
-
-
-def _plain_law(dist: str, given: Mapping[str, object]) -> RunCount:
-    value: dict[str, float] = given  # type: ignore[assignment]  # every constructor checks what it gets
-    mean = value.get("mean")
-    if dist == "poisson":
-        return Poisson(value["mu"]) if mean is None else Poisson.with_mean(mean)
-    if dist in ("tnb", "geometric", "logarithmic"):
-        eta = value["eta"] if dist == "tnb" else _ETA[dist]
-        if mean is None:
-            return TruncatedNegativeBinomial.from_gamma(eta, value["gamma"], dist)
-        return TruncatedNegativeBinomial.with_mean(mean, eta=eta, label=dist)
-    if dist == "binomial":
-        n: int = value["n"]  # type: ignore[assignment]
-        return Binomial(n, value["p"]) if mean is None else Binomial.with_mean(mean, n=n)
-    if dist == "fixed":
-        return Fixed(value["k"])  # type: ignore[arg-type]
-    if dist == "pmf":
-        return FinitePmf(value["pmf"])  # type: ignore[arg-type]
-    return Threshold(value["accept"]) if mean is None else Threshold.with_mean(mean)
+    near = [HINTS[word]] if word in HINTS else difflib.get_close_matches(word, list(known))
+    return f"did you mean {near[0]}? " if near and near[0] in known else ""
 
 
 def parse_law(text: str) -> dict[str, object]:
@@ -139,46 +112,42 @@ def parse_law(text: str) -> dict[str, object]:
     >>> parse_law("tnb:eta=0,mean=10")
     {'dist': 'tnb', 'eta': 0.0, 'mean': 10.0}
     """
-    shape = 'write NAME:option=value,..., as in "tnb:eta=0,mean=10"'
+    form = 'write NAME:option=value,..., as in "tnb:eta=0,mean=10"'
     if not isinstance(text, str):
-        raise InvalidInput("law", text, shape)
+        raise InvalidInput("law", text, form)
     name, _, rest = text.strip().partition(":")
     dist = name.strip()
-    if dist not in DISTRIBUTIONS:
-        hint = _did_you_mean(dist, DISTRIBUTIONS)
-        raise InvalidInput("law", text, f"{hint}the laws are {', '.join(DISTRIBUTIONS)}")
-    known = (*DISTRIBUTIONS[dist], "mean", *_MODIFIERS)
+    if dist not in LAWS:
+        raise InvalidInput("law", text, f"{did_you_mean(dist, LAWS)}the laws are {', '.join(LAWS)}")
+    known = (*LAWS[dist].parameters, "mean", *_MODIFIERS)
     out: dict[str, object] = {"dist": dist}
     table: dict[str, float] = {}
     for item in rest.split(",") if rest.strip() else []:
-        key, equals, raw = (part.strip() for part in item.partition("="))
-        raw_key, key = key, key.replace("-", "_")
-        if key in out or raw_key in table:
-            raise InvalidInput("law", text, f"give {raw_key} once")
+        word, equals, raw = (part.strip() for part in item.partition("="))
+        key = word.replace("-", "_")
+        if key in out or word in table:
+            raise InvalidInput("law", text, f"give {word} once")
         if key == "at_least_one":
             if raw.lower() not in ("", "true", "false"):
-                raise InvalidInput("law", text, f"give {raw_key} alone, or as true or false")
+                raise InvalidInput("law", text, f"give {word} alone, or as true or false")
             out[key] = raw.lower() != "false"
-            continue
-        if not equals or not raw:
-            raise InvalidInput("law", text, shape)
-        if key == "pmf" and dist == "pmf":
+        elif not equals or not raw:
+            raise InvalidInput("law", text, form)
+        elif key == "pmf" and dist == "pmf":
             out[key] = raw
-            continue
-        inline = dist == "pmf" and key.isdigit()
-        if key not in known and not inline:
-            hint = _did_you_mean(key, known)
-            raise InvalidInput("law", text, f"{hint}{dist} takes {', '.join(known)}, not {raw_key}")
-        try:
-            number = float(raw)
-        except ValueError:
-            raise InvalidInput("law", text, f"give a number for {raw_key}, not {raw!r}") from None
-        if inline:
-            table[raw_key] = number
+        elif dist == "pmf" and key.isdigit():
+            table[word] = _number(text, word, raw)
+        elif key in known:
+            out[key] = _number(text, word, raw)
         else:
-            out[key] = number
-    if table:
-        if "pmf" in out:
-            raise InvalidInput("law", text, "give the probabilities in place or as a file, not both")
-        out["pmf"] = table
-    return out
+            raise InvalidInput("law", text, f"{did_you_mean(key, known)}{dist} takes {', '.join(known)}, not {word}")
+    if table and "pmf" in out:
+        raise InvalidInput("law", text, "give the probabilities in place or as a file, not both")
+    return {**out, "pmf": table} if table else out
+
+
+def _number(text: str, word: str, raw: str) -> float:
+    try:
+        return float(raw)
+    except ValueError:
+        raise InvalidInput("law", text, f"give a number for {word}, not {raw!r}") from None

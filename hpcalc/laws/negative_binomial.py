@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,10 +21,13 @@ from hpcalc.laws.law import Echo, Law
 from hpcalc.laws.tails import log_beta, log_integral, log_mean_exp, log_ratio_of_means
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
 
-__all__ = ["TruncatedNegativeBinomial"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Geometric", "Logarithmic", "TruncatedNegativeBinomial"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False)
 class TruncatedNegativeBinomial(Law):
     """Truncated negative binomial number of runs (Papernot and Steinke 2022, Definition 1).
 
@@ -31,50 +35,67 @@ class TruncatedNegativeBinomial(Law):
     ----------
     eta : float
         Shape, > -1. 0 is the logarithmic law, 1 the geometric.
+    gamma : float
+        Scale, in (0, 1]; 1 is the point mass K = 1. Below 1e-308: :meth:`from_log_gamma`.
+
+    Attributes
+    ----------
     log_gamma : float
-        Natural logarithm of gamma, <= 0. At 0 the law is the point mass K = 1.
-    label : str
-        ``"tnb"``, ``"geometric"`` or ``"logarithmic"``: the name to report.
+        Natural logarithm of gamma, which keeps its digits wherever gamma has none left.
 
     Examples
     --------
-    >>> law = TruncatedNegativeBinomial.with_mean(40.0, eta=-0.5)
-    >>> round(law.gamma, 15)
+    >>> law = TruncatedNegativeBinomial(eta=0.0, gamma=0.02)
+    >>> round(law.mean, 6)
+    12.525402
+    >>> round(TruncatedNegativeBinomial.with_mean(40.0, eta=-0.5).gamma, 15)
     0.000160230732254
     """
 
     eta: float
     log_gamma: float
-    label: str = "tnb"
-    given_gamma: float | None = field(default=None, compare=False, repr=False)  # as typed, for the echo
+    _typed: float | None = field(compare=False)  # gamma as given, for the echo
+    name: ClassVar[str] = "tnb"
+    _shape: ClassVar[float | None] = None  # eta, where the law's name says it
 
-    def __post_init__(self) -> None:
-        eta = finite_number("eta", self.eta, "give a number > -1")
-        if not eta > -1.0:
-            raise InvalidInput("eta", self.eta, "give a number > -1")
-        log_gamma = finite_number("gamma", self.log_gamma, "give log gamma <= 0, finite")
-        if log_gamma > 0.0:
-            raise InvalidInput("gamma", self.log_gamma, "give log gamma <= 0, finite")
-        if self.label not in ("tnb", "geometric", "logarithmic"):
-            raise InvalidInput("dist", self.label, "give tnb, geometric or logarithmic")
-        object.__setattr__(self, "eta", eta + 0.0)  # -0.0 and 0.0 are one law
-        object.__setattr__(self, "log_gamma", log_gamma + 0.0)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The law's name as ``--dist``."""
-        return self.label
-
-    @classmethod
-    def from_gamma(cls, eta: float, gamma: float, label: str = "tnb") -> TruncatedNegativeBinomial:
-        """From gamma in (0, 1]; 1 is the point mass K = 1."""
+    def __init__(self, eta: float, gamma: float) -> None:
         number = finite_number("gamma", gamma, "give a number with 0 < gamma <= 1")
         if not 0.0 < number <= 1.0:
             raise InvalidInput("gamma", gamma, "give a number with 0 < gamma <= 1")
-        return cls(eta, math.log(number), label, number)
+        self._set(eta, math.log(number), number)
+
+    def _set(self, eta: float, log_gamma: float, typed: float | None = None) -> None:
+        shape = finite_number("eta", eta, "give a number > -1")
+        if not shape > -1.0:
+            raise InvalidInput("eta", eta, "give a number > -1")
+        if self._shape is not None and shape != self._shape:
+            raise InvalidInput("eta", eta, f"a {self.name} law has eta {self._shape:g}: leave it out")
+        number = finite_number("gamma", log_gamma, "give log gamma <= 0, finite")
+        if number > 0.0:
+            raise InvalidInput("gamma", log_gamma, "give log gamma <= 0, finite")
+        for key, value in (("eta", shape + 0.0), ("log_gamma", number + 0.0), ("_typed", typed)):  # no -0.0
+            object.__setattr__(self, key, value)
 
     @classmethod
-    def with_mean(cls, mean: float, *, eta: float, label: str = "tnb") -> TruncatedNegativeBinomial:
+    def from_log_gamma(cls, eta: float, log_gamma: float) -> Self:
+        """From the natural logarithm of gamma, finite and <= 0."""
+        law = cls.__new__(cls)
+        law._set(eta, log_gamma)
+        return law
+
+    @classmethod
+    def from_gamma(cls, eta: float, gamma: float) -> TruncatedNegativeBinomial:
+        """The same as the constructor."""
+        return TruncatedNegativeBinomial(eta, gamma)
+
+    def __repr__(self) -> str:
+        scale = self.parameters()
+        maker = "" if "gamma" in scale else ".from_log_gamma"
+        values = scale if self._shape is None or maker == "" else {"eta": self.eta, **scale}
+        return f"{type(self).__name__}{maker}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
+
+    @classmethod
+    def with_mean(cls, mean: float, *, eta: float) -> Self:
         """The law of the given mean, >= 1 (exactly 1: the point mass).
 
         Raises
@@ -85,22 +106,22 @@ class TruncatedNegativeBinomial(Law):
         number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
         if number < 1.0:
             raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
-        shape = cls(eta, 0.0, label).eta
+        shape = cls.from_log_gamma(eta, 0.0).eta
         target = math.log1p(number - 1.0)
         # The least double L = -log gamma, by its bits, for which log E[K] is not below: it increases with L. Even at
         # eta = -1 + 2^-53 the largest mean has L < 2^64.
         bits = bisect_left(range(1087 << 52), target, key=lambda bits: _log_mean(shape, _double(bits)))
-        return cls(shape, -_double(bits), label)
+        return cls.from_log_gamma(shape, -_double(bits))
 
     @property
     def gamma(self) -> float:
         """Gamma itself; 0.0 where it lies below the smallest double (``log_gamma`` keeps it)."""
-        return math.exp(self.log_gamma) if self.given_gamma is None else self.given_gamma
+        return math.exp(self.log_gamma) if self._typed is None else self._typed
 
     def parameters(self) -> Echo:
         # below the normal doubles gamma has lost its digits: echo what still determines the law
         scale: Echo = {"gamma": self.gamma} if self.log_gamma > -708.0 else {"log_gamma": self.log_gamma}
-        return {"eta": self.eta, **scale} if self.label == "tnb" else scale
+        return {"eta": self.eta, **scale} if self._shape is None else scale
 
     @property
     def _length(self) -> float:
@@ -263,10 +284,10 @@ class TruncatedNegativeBinomial(Law):
         log_excess = self._log_not_gamma + log1mexp(-epsilon) - logaddexp(-epsilon, self.log_gamma)
         return (1.0 + self.eta) * float(softplus(log_excess))
 
-    def thin(self, log_keep: float) -> TruncatedNegativeBinomial:
+    def thin(self, log_keep: float) -> Self:
         if checked_keep(log_keep) == 0.0:
             return self  # gamma as typed
-        return TruncatedNegativeBinomial(self.eta, float(log1mexp(self._log_not_gamma + log_keep)), self.label)
+        return self.from_log_gamma(self.eta, float(log1mexp(self._log_not_gamma + log_keep)))
 
     @property
     def log_mean_given_run(self) -> float:
@@ -275,6 +296,56 @@ class TruncatedNegativeBinomial(Law):
     @property
     def second_factorial(self) -> float:
         return safe_exp(self.log_mean + math.log1p(self.eta) + self._log_odds)
+
+
+class Geometric(TruncatedNegativeBinomial):
+    """Geometric number of runs: the truncated negative binomial of eta 1.
+
+    Parameters
+    ----------
+    gamma : float
+        Probability of stopping after each run, in (0, 1].
+
+    Examples
+    --------
+    >>> Geometric(0.1), round(Geometric(0.1).mean, 12)
+    (Geometric(gamma=0.1), 10.0)
+    """
+
+    name = "geometric"
+    _shape = 1.0
+
+    def __init__(self, gamma: float) -> None:
+        super().__init__(1.0, gamma)
+
+    @classmethod
+    def with_mean(cls, mean: float, *, eta: float = 1.0) -> Self:
+        return super().with_mean(mean, eta=eta)
+
+
+class Logarithmic(TruncatedNegativeBinomial):
+    """Logarithmic number of runs: the truncated negative binomial of eta 0.
+
+    Parameters
+    ----------
+    gamma : float
+        Scale, in (0, 1].
+
+    Examples
+    --------
+    >>> Logarithmic.with_mean(10.0).quantile(0.95)
+    43
+    """
+
+    name = "logarithmic"
+    _shape = 0.0
+
+    def __init__(self, gamma: float) -> None:
+        super().__init__(0.0, gamma)
+
+    @classmethod
+    def with_mean(cls, mean: float, *, eta: float = 0.0) -> Self:
+        return super().with_mean(mean, eta=eta)
 
 
 def _log_mean(eta: float, size: float) -> float:

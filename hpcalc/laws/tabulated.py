@@ -1,4 +1,4 @@
-"""Laws given by a table: any finite pmf, and any law given K <= m."""
+"""Laws given by a table: any finite pmf, any law given K <= m, and min(K, m)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, safe_exp, sharper, whole_number
-from hpcalc.laws.law import Echo, Law
+from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, sharper, whole_number
+from hpcalc.laws.law import Echo, Law, RunCount, checked_law
 from hpcalc.laws.powersums import PowerSum
 from hpcalc.logspace import Array, Prob, logaddexp, logsumexp, softplus
 
-__all__ = ["AtMost", "FinitePmf"]
+__all__ = ["AtMost", "Clamped", "FinitePmf", "at_most", "clamp"]
 
 _LARGEST_CUTOFF = 100_000
 
@@ -50,30 +50,18 @@ class _Tabular(Law):
             above = np.concatenate([np.cumsum(p[::-1])[::-1][1:], [0.0]])
             return k, np.minimum(np.log(np.cumsum(p)), 0.0), np.minimum(np.log(above), 0.0)
 
-    @property
-    def log_mean(self) -> float:
-        return self._log_moment
-
     @cached_property
-    def _log_moment(self) -> float:
+    def log_mean(self) -> float:
         k, log_p = self._some
         return float(logsumexp(log_p + np.log(k)))
 
-    @property
-    def sd(self) -> float:
-        return self._spread
-
     @cached_property
-    def _spread(self) -> float:
+    def sd(self) -> float:
         k, log_p = self._table
         return math.sqrt(float(np.sum(np.exp(log_p) * (k - self.mean) ** 2)))
 
-    @property
-    def log_prob_zero(self) -> float:
-        return self._log_zero
-
     @cached_property
-    def _log_zero(self) -> float:
+    def log_prob_zero(self) -> float:
         # by the odds, so that it keeps its digits as P[K = 0] -> 1
         return -float(softplus(logsumexp(self._some[1]) - self.log_pmf(np.zeros(()))))
 
@@ -168,6 +156,12 @@ class _Tabular(Law):
         beyond = k > m
         return float(logsumexp(log_p[beyond] + np.log(k[beyond]))) if beyond.any() else -math.inf
 
+    def thin(self, log_keep: float) -> Law:
+        k, log_p = self._table
+        tilted = log_p + k * checked_keep(log_keep)
+        p = np.exp(tilted - logsumexp(tilted))
+        return FinitePmf(tuple((int(a), float(b)) for a, b in zip(k, p, strict=True)))
+
     @property
     def log_mean_given_run(self) -> float:
         k, log_p = self._some
@@ -227,12 +221,6 @@ class FinitePmf(_Tabular):
         k, p = np.array(self.probabilities, dtype=float).T
         return k, np.log(p)
 
-    def thin(self, log_keep: float) -> FinitePmf:
-        k, log_p = self._table
-        tilted = log_p + k * checked_keep(log_keep)
-        p = np.exp(tilted - logsumexp(tilted))
-        return FinitePmf(tuple((int(a), float(b)) for a, b in zip(k, p, strict=True)))
-
 
 def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
     remedy = "give probabilities of 0, 1, 2, ... runs, or a mapping from the number of runs to its probability"
@@ -271,10 +259,10 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
 
 @dataclass(frozen=True)
 class AtMost(_Tabular):
-    """A law given ``K <= m`` (Papernot and Steinke 2022, Lemma 22).
+    """A law given ``K <= m`` (Papernot and Steinke 2022, Lemma 22): K drawn again while it is larger.
 
-    Evaluated by direct summation over the values up to m, at most 100000. Where the law never exceeds m anyway, this
-    is that law. A mean given with it (``--mean`` beside ``--max-runs``) is the mean before the condition.
+    Evaluated by direct summation over the values up to m, at most 100000. :func:`at_most` returns the law itself where
+    it never exceeds m anyway. A mean given with it (``--mean`` beside ``--max-runs``) is the mean before the condition.
 
     Parameters
     ----------
@@ -295,26 +283,16 @@ class AtMost(_Tabular):
     m: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", whole_number("max_runs", self.m, 1))
-        if not isinstance(self.law, Law):
-            raise InvalidInput("max_runs", self.m, "leave it out: it applies to laws of a best-of-K search only")
-        if self._plain is None:
-            if self.m > _LARGEST_CUTOFF:
-                raise InvalidInput("max_runs", self.m, f"give at most {_LARGEST_CUTOFF}, or leave it out")
-            if math.isinf(self.log_kept):
-                raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} has probability 0")
-            if not float(logsumexp(self._table[1][1:])) > -math.inf:
-                raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} leaves only K = 0")
+        object.__setattr__(self, "m", _checked_cutoff("max_runs", self.law, self.m))
+        if math.isinf(self.log_kept):
+            raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} has probability 0")
+        if not float(logsumexp(self._table[1][1:])) > -math.inf:
+            raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} leaves only K = 0")
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """Name of the law before truncation."""
         return self.law.name
-
-    @property
-    def _plain(self) -> Law | None:
-        """The inner law where the truncation changes nothing."""
-        return self.law if self.law.max_runs is not None and self.law.max_runs <= self.m else None
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), "max_runs": self.m}
@@ -340,89 +318,77 @@ class AtMost(_Tabular):
         return self.law.log_sf(self.m)
 
     @property
-    def tail_mass(self) -> float:
-        """``P[K > m]`` under the inner law."""
-        return math.exp(self.log_tail_mass)
-
-    @property
-    def tail_mean(self) -> float:
-        """``E[K; K > m]`` under the inner law."""
-        return safe_exp(self.law.log_tail_mean(self.m))
-
-    @property
     def max_runs(self) -> int | None:
-        return self.m if self._plain is None else self._plain.max_runs
-
-    @property
-    def affine_power(self) -> bool:
-        return self._plain is not None and self._plain.affine_power
-
-    @property
-    def supremum_at_edge(self) -> bool:
-        return self._plain is not None and self._plain.supremum_at_edge
-
-    @property
-    def mean(self) -> float:
-        return super().mean if self._plain is None else self._plain.mean
-
-    @property
-    def log_mean(self) -> float:
-        return super().log_mean if self._plain is None else self._plain.log_mean
-
-    @property
-    def sd(self) -> float:
-        return super().sd if self._plain is None else self._plain.sd
-
-    @property
-    def log_prob_zero(self) -> float:
-        return super().log_prob_zero if self._plain is None else self._plain.log_prob_zero
-
-    @property
-    def expected_quantile(self) -> float:
-        return super().expected_quantile if self._plain is None else self._plain.expected_quantile
-
-    @property
-    def log_mean_given_run(self) -> float:
-        return super().log_mean_given_run if self._plain is None else self._plain.log_mean_given_run
-
-    @property
-    def second_factorial(self) -> float:
-        return super().second_factorial if self._plain is None else self._plain.second_factorial
-
-    def cumulant(self, s: float) -> float:
-        return super().cumulant(s) if self._plain is None else self._plain.cumulant(s)
-
-    def log_pmf(self, k: Array) -> Array:
-        return super().log_pmf(k) if self._plain is None else self._plain.log_pmf(k)
-
-    def log_sf(self, k: int) -> float:
-        return super().log_sf(k) if self._plain is None else self._plain.log_sf(k)
-
-    def log_cdf(self, k: int) -> float:
-        return super().log_cdf(k) if self._plain is None else self._plain.log_cdf(k)
-
-    def log_density(self, rank: Prob) -> Array:
-        return super().log_density(rank) if self._plain is None else self._plain.log_density(rank)
-
-    def log_density_slope(self, rank: Prob) -> Array:
-        return super().log_density_slope(rank) if self._plain is None else self._plain.log_density_slope(rank)
-
-    def log_pgf(self, rank: Prob) -> Array:
-        return super().log_pgf(rank) if self._plain is None else self._plain.log_pgf(rank)
-
-    def log_survival(self, rank: Prob) -> Array:
-        return super().log_survival(rank) if self._plain is None else self._plain.log_survival(rank)
-
-    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        if self._plain is None:
-            return super().log_block(lo, hi, log_width)
-        return self._plain.log_block(lo, hi, log_width)
-
-    def log_tail_mean(self, m: int) -> float:
-        return super().log_tail_mean(m) if self._plain is None else self._plain.log_tail_mean(m)
-
-    def gain_at_edge(self, epsilon: float) -> float:
-        return super().gain_at_edge(epsilon) if self._plain is None else self._plain.gain_at_edge(epsilon)
+        return self.m if self.law.max_runs is None else min(self.m, self.law.max_runs)
 
     def thin(self, log_keep: float) -> AtMost:
         return AtMost(self.law.thin(log_keep), self.m)
+
+
+@dataclass(frozen=True)
+class Clamped(_Tabular):
+    """The law of ``min(K, m)``: what a sampler draws that cuts K off instead of drawing it again.
+
+    Another law than :class:`AtMost`, and usually dearer: all of the tail is at m.
+
+    Parameters
+    ----------
+    law : Law
+        The law of K.
+    m : int
+        Largest number of runs, from 1 to 100000.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Geometric
+    >>> law = Clamped(Geometric(0.01), 20)
+    >>> law.max_runs, round(float(law.log_pmf(np.array(20.0))), 6) == round(19 * math.log(0.99), 6)
+    (20, True)
+    """
+
+    law: Law
+    m: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "m", _checked_cutoff("clamp_runs", self.law, self.m))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the law of K."""
+        return self.law.name
+
+    def parameters(self) -> Echo:
+        return {**self.law.parameters(), "clamp_runs": self.m}
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        k = np.arange(self.m + 1.0)
+        return k, np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.m if self.law.max_runs is None else min(self.m, self.law.max_runs)
+
+
+def _checked_cutoff(name: str, law: object, m: object) -> int:
+    cutoff = whole_number(name, m, 1)
+    if not isinstance(checked_law(law), Law):
+        raise InvalidInput(name, m, "leave it out: it applies to laws of a best-of-K search only")
+    if cutoff > _LARGEST_CUTOFF:
+        raise InvalidInput(name, m, f"give at most {_LARGEST_CUTOFF}, or leave it out")
+    return cutoff
+
+
+def at_most(law: RunCount, m: int) -> Law:
+    """The law given ``K <= m``: the law itself where it never exceeds m, else :class:`AtMost`."""
+    return law if _never_exceeds(law, m, "max_runs") else AtMost(law, m)  # type: ignore[arg-type,return-value]
+
+
+def clamp(law: RunCount, m: int) -> Law:
+    """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
+    return law if _never_exceeds(law, m, "clamp_runs") else Clamped(law, m)  # type: ignore[arg-type,return-value]
+
+
+def _never_exceeds(law: RunCount, m: int, name: str) -> bool:
+    cutoff = whole_number(name, m, 1)
+    return isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff

@@ -35,7 +35,7 @@ pmfs = st.lists(st.floats(1e-300, 1.0), min_size=1, max_size=8).flatmap(
 )
 plain = st.one_of(
     powers_of_ten(-9, 12).map(Poisson),
-    st.builds(TNB, etas, log_gammas),
+    st.builds(TNB.from_log_gamma, etas, log_gammas),
     st.builds(Binomial, st.integers(1, 10**12), powers_of_ten(-12, 0)),
     st.builds(lambda k: Fixed(k), st.integers(1, 10**9)),
     pmfs,
@@ -139,8 +139,8 @@ def test_more_runs_find_more(change, eta, length):
     name, a, b = change
     make = {
         "mu": Poisson,
-        "log_gamma": lambda x: TNB(eta, -x),
-        "eta": lambda x: TNB(x, -length),
+        "log_gamma": lambda x: TNB.from_log_gamma(eta, -x),
+        "eta": lambda x: TNB.from_log_gamma(x, -length),
         "p": lambda x: Binomial(1000, x),
         "n": lambda x: Binomial(x, 0.3),
     }[name]
@@ -161,7 +161,7 @@ def test_more_runs_find_more(change, eta, length):
 @quick
 @given(powers_of_ten(-300, 3), st.one_of(st.just(0.0), powers_of_ten(-30, -9)), powers_of_ten(-30, -9))
 def test_continuous_through_eta_zero(length, below, above):
-    one, other = TNB(-below, -length), TNB(above, -length)
+    one, other = TNB.from_log_gamma(-below, -length), TNB.from_log_gamma(above, -length)
     shift = (below + above) * (2.0 + 2.0 * length)
     rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
     for name in ("log_density", "log_pgf", "log_survival"):
@@ -174,7 +174,7 @@ def test_continuous_through_eta_zero(length, below, above):
 @quick
 @given(etas, powers_of_ten(-300, -8))
 def test_gamma_near_one_is_one_run(eta, length):
-    law, point = TNB(eta, -length), TNB(eta, 0.0)
+    law, point = TNB.from_log_gamma(eta, -length), TNB.from_log_gamma(eta, 0.0)
     gap = (1.0 + abs(eta)) * length
     rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
     for name in ("log_density", "log_pgf", "log_survival"):
