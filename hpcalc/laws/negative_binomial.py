@@ -334,7 +334,7 @@ class Logarithmic(TruncatedNegativeBinomial):
     Examples
     --------
     >>> Logarithmic.with_mean(10.0).quantile(0.95)
-    43
+    41
     """
 
     name = "logarithmic"
