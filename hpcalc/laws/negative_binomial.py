@@ -47,7 +47,7 @@ class TruncatedNegativeBinomial(Law):
     --------
     >>> law = TruncatedNegativeBinomial(eta=0.0, gamma=0.02)
     >>> round(law.mean, 6)
-    12.525402
+    12.525489
     >>> round(TruncatedNegativeBinomial.with_mean(40.0, eta=-0.5).gamma, 15)
     0.000160230732254
     """
