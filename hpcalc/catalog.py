@@ -238,7 +238,6 @@ METHODS: dict[str, Method] = {
     "refined-region": Method(
         "refined", "from the privacy region, exact where a pair attains it", "Theorem E (hpcalc-theory(7))"
     ),
-    "refined-profile": Method("refined", "from the privacy profile", "R2"),  # goes where refined-region takes its place
     "refined-pure": Method("refined", "pure DP, exact", "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"),
     "refined-conditional": Method(
         "refined",

@@ -42,9 +42,10 @@ __all__ = [
     "PURE",
     "RULES",
     "Conversion",
-    "Curve",
+    "RenyiCurve",
     "RenyiGuarantee",
     "cks_epsilon",
+    "cks_log_delta",
     "delta_at",
     "delta_from_rdp",
     "epsilon_at",
@@ -53,6 +54,7 @@ __all__ = [
     "log_of_delta",
     "minimise_over_orders",
     "pure_of",
+    "remaining",
     "zcdp_of",
 ]
 
@@ -88,21 +90,15 @@ class RenyiGuarantee(Protocol):
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A Rényi curve of a whole search, and where it comes from.
+class RenyiCurve:
+    """A Rényi curve of a whole search.
 
     Attributes
     ----------
     rdp : callable
         Orders in (1, inf], any shape, to Rényi divergence bounds in nats.
-    method : str
-        Name as in the answers, e.g. ``"theorem-2"``.
-    citation : str
-        Where it is proved.
     orders : ndarray or None
         Orders at which it is worth evaluating; None means all of them.
-    conditions : tuple of str
-        What it assumes, one short sentence each.
     log_added_delta : float
         Log of the probability set aside (Papernot and Steinke 2022, Lemma 20): the curve holds outside it.
     pure_epsilon : float
@@ -110,10 +106,7 @@ class Curve:
     """
 
     rdp: Callable[[Array], Array]
-    method: str
-    citation: str
     orders: Array | None = None
-    conditions: tuple[str, ...] = ()
     log_added_delta: float = -_INF
     pure_epsilon: float = _INF
 
@@ -307,7 +300,7 @@ def _core(guarantee: RenyiGuarantee) -> RenyiGuarantee:
     return guarantee.core if isinstance(guarantee, Guarantee) else guarantee
 
 
-def _remaining(log_delta: float, log_slack: float) -> float | None:
+def remaining(log_delta: float, log_slack: float) -> float | None:
     """``log((δ - slack)/(1 - slack))``: what is left for the part of the guarantee outside the slack; None if nothing.
 
     Outside an event of probability ``slack`` the output laws satisfy the curve, so ``δ = slack + (1 - slack) δ'``.
@@ -324,7 +317,7 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
 
     Parameters
     ----------
-    guarantee : Guarantee or Curve
+    guarantee : Guarantee or RenyiCurve
         Whose ``rdp`` is converted. A probability set aside (``slack``, ``log_added_delta``) is taken from δ first.
     log_delta : float
         Natural logarithm of δ, ``-inf`` for δ = 0.
@@ -347,7 +340,7 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     """
     _check_rule(rule)
     core = _core(guarantee)
-    left = _remaining(log_delta, _log_slack(guarantee))
+    left = remaining(log_delta, _log_slack(guarantee))
     pure = core.pure_epsilon
     named = MIRONOV if rule == "mironov" else CKS
     if left is None:
@@ -387,7 +380,7 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
 
     Parameters
     ----------
-    guarantee : Guarantee or Curve
+    guarantee : Guarantee or RenyiCurve
         Whose ``rdp`` is converted.
     epsilon : float
         ε >= 0.
@@ -472,7 +465,7 @@ def _region_of(core: RenyiGuarantee) -> Callable[[Prob], Prob]:
     if isinstance(core, Guarantee) and not core.exact_profile:
         return core.region
     source: RenyiGuarantee | _Tabulated = core
-    if isinstance(core, Curve) and core.orders is None:
+    if isinstance(core, RenyiCurve) and core.orders is None:
         table = _Tabulated(core)
         source = table if table.orders.size else core
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
 import pytest
 from mechanisms import Mechanism, Pairs, conditional_searches, random_mechanism, renyi, searches
+from statements import corollary_16
 
-from hpcalc.bounds.paper import corollary_16, curves, lemma_7, monotone, proposition_15, theorem_2
-from hpcalc.conversion import Curve, delta_from_rdp, epsilon_at, epsilon_from_rdp
+from hpcalc.bounds.bound import RenyiBound, monotone
+from hpcalc.bounds.paper import bounds, lemma_7, proposition_15, theorem_2
+from hpcalc.conversion import delta_from_rdp, epsilon_at, epsilon_from_rdp
 from hpcalc.guarantees import ZCDP, ApproxDP, Guarantee, ProfileCurve, PureDP, RDPCurve
 from hpcalc.laws import (
     AtLeastOne,
@@ -76,9 +79,10 @@ def guarantee(mechanism: Mechanism, rng: random.Random) -> Guarantee:
     return RDPCurve(points)
 
 
-def check_curve(curve: Curve, pairs: Pairs, context: object) -> None:
+def check_curve(bound: RenyiBound, pairs: Pairs, context: object) -> None:
     """The curve against every pair of output laws, at every order, and what it converts to."""
-    context = (curve.method, curve.citation, context)
+    curve = bound.curve
+    context = (bound.name, bound.citation, context)
     pairs.assert_renyi_at_most(ORDERS, curve.rdp(ORDERS), context)
     for delta in (0.2, 1e-3):
         pairs.assert_delta_at_most(epsilon_from_rdp(curve, math.log(delta)).value, delta, context)
@@ -93,9 +97,9 @@ def check_searches(seed: int, count: int, kinds: tuple[str, ...] = ()) -> set[st
         mechanism = random_mechanism(rng)
         law, base = random_run_count(rng, kinds), guarantee(mechanism, rng)
         pairs = searches(mechanism, law)
-        for curve in curves(base, law):
-            check_curve(curve, pairs, (mechanism, law, base))
-            seen.add(curve.method)
+        for bound in bounds(base, law):
+            check_curve(bound, pairs, (mechanism, law, base))
+            seen.add(bound.name)
     return seen
 
 
@@ -125,7 +129,8 @@ def test_lemma_7_and_remark_5_where_a_theorem_exists():
         pairs = searches(mechanism, law)
         check_curve(lemma_7(base, law), pairs, (mechanism, law, base))
         if isinstance(law, TruncatedNegativeBinomial):
-            check_curve(monotone(theorem_2(base, law)), pairs, (mechanism, law, base))
+            monotone_bound = theorem_2(base, law)
+            check_curve(replace(monotone_bound, curve=monotone(monotone_bound.curve)), pairs, (mechanism, law, base))
 
 
 def test_equal_laws_lose_nothing_and_no_bound_says_less():
@@ -134,9 +139,9 @@ def test_equal_laws_lose_nothing_and_no_bound_says_less():
     for law in (Poisson(0.01), Poisson(0.9), Binomial(3, 0.1), FinitePmf(((0, 0.9), (4, 0.1)))):
         pairs = searches(mechanism, law)
         for base in (ZCDP(0.0), PureDP(0.0), RDPCurve({2: 0.0})):
-            for curve in curves(base, law):
-                check_curve(curve, pairs, (law, base))
-                finite = curve.rdp(ORDERS)
+            for bound in bounds(base, law):
+                check_curve(bound, pairs, (law, base))
+                finite = bound.curve.rdp(ORDERS)
                 assert np.all(finite >= 0.0)
 
 
@@ -156,13 +161,13 @@ def test_base_that_fails_with_small_probability():
         law = random_run_count(rng)
         base = ApproxDP(inner.pure_epsilon() * UP, slack)
         pairs = searches(mechanism, law)
-        for curve in curves(base, law):
+        for bound in bounds(base, law):
             for delta in (0.9, 0.01, 1e-4):
-                epsilon = epsilon_from_rdp(curve, math.log(delta)).value
-                pairs.assert_delta_at_most(epsilon, delta, (curve.method, curve.citation, law, base))
+                epsilon = epsilon_from_rdp(bound.curve, math.log(delta)).value
+                pairs.assert_delta_at_most(epsilon, delta, (bound.name, bound.citation, law, base))
             for epsilon in (0.3, 2.0):
-                claimed = math.exp(delta_from_rdp(curve, epsilon).value)
-                pairs.assert_delta_at_most(epsilon, claimed, (curve.method, curve.citation, law, base))
+                claimed = math.exp(delta_from_rdp(bound.curve, epsilon).value)
+                pairs.assert_delta_at_most(epsilon, claimed, (bound.name, bound.citation, law, base))
 
 
 def test_conditional_sampling():
@@ -217,10 +222,10 @@ def test_best_conversion_of_a_whole_search():
         mechanism = random_mechanism(rng)
         law, base = random_run_count(rng, ("poisson", "tnb")), guarantee(mechanism, rng)
         pairs = searches(mechanism, law)
-        curve = curves(base, law)[0]
+        bound = bounds(base, law)[0]
         for delta in (0.3, 1e-2):
-            epsilon = epsilon_from_rdp(curve, math.log(delta), "best").value
-            pairs.assert_delta_at_most(epsilon, delta, (curve.method, mechanism, law, base))
+            epsilon = epsilon_from_rdp(bound.curve, math.log(delta), "best").value
+            pairs.assert_delta_at_most(epsilon, delta, (bound.name, mechanism, law, base))
 
 
 def test_conversions_of_one_run():

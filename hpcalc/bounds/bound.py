@@ -6,12 +6,24 @@ profile, and one root search derives its epsilon. Whatever lists, exports, expla
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 
-from hpcalc.conversion import Conversion
-from hpcalc.logspace import Array
+import numpy as np
 
-__all__ = ["Bound"]
+from hpcalc.conversion import (
+    EXACT_PROFILE,
+    Conversion,
+    RenyiCurve,
+    delta_from_rdp,
+    epsilon_from_profile,
+    epsilon_from_rdp,
+    minimise_over_orders,
+)
+from hpcalc.logspace import Array, distinct
+
+__all__ = ["Bound", "ProfileBound", "RenyiBound", "monotone"]
 
 
 class Bound(ABC):
@@ -45,3 +57,89 @@ class Bound(ABC):
 
         ``value`` is inf where the bound gives none.
         """
+
+    def probe(self, log_delta: float) -> float:
+        """Roughly the epsilon at delta, for a search that asks many times and certifies only its last question."""
+        return self.epsilon(log_delta).value
+
+
+@dataclass(frozen=True, eq=False)
+class RenyiBound(Bound):
+    """A bound given by the Rényi curve of the whole search; the rest follows by conversion.
+
+    Parameters
+    ----------
+    name, citation : str
+        See :class:`Bound`.
+    curve : RenyiCurve
+        The curve, the orders it is worth evaluating at, and the probability set aside.
+    conditions : tuple of str
+        See :class:`Bound`.
+    """
+
+    name: str
+    citation: str
+    curve: RenyiCurve
+    conditions: tuple[str, ...] = ()
+
+    def rdp(self, orders: Array) -> Array:
+        """The curve, at most the pure guarantee; it holds outside the probability set aside."""
+        order = np.asarray(orders, dtype=float)
+        out = np.full(order.shape, self.curve.pure_epsilon)
+        finite = np.isfinite(order)
+        out[finite] = np.fmin(self.curve.rdp(order[finite]), out[finite])
+        return out
+
+    def log_profile(self, epsilons: Array) -> Array:
+        return np.array([delta_from_rdp(self.curve, float(epsilon)).value for epsilon in epsilons])
+
+    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        return epsilon_from_rdp(self.curve, log_delta, rule)
+
+
+class ProfileBound(Bound):
+    """A bound given by its privacy profile; it has no Rényi curve unless it says so."""
+
+    def rdp(self, orders: Array) -> Array | None:
+        return None
+
+    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        return Conversion(epsilon_from_profile(self.log_profile, log_delta), EXACT_PROFILE)
+
+
+def monotone(curve: RenyiCurve) -> RenyiCurve:
+    """Rényi divergence never decreases with the order, so the least value at any larger order holds too (Remark 5).
+
+    Parameters
+    ----------
+    curve : RenyiCurve
+        Any bound; only ``rdp`` changes.
+
+    Returns
+    -------
+    RenyiCurve
+
+    Notes
+    -----
+    With the overall minimum at order a*, orders below a* take that minimum, orders above keep their own value. Over
+    given orders the minimum runs over all larger ones.
+
+    Examples
+    --------
+    >>> curve = RenyiCurve(lambda a: a + 4.0 / (a - 1.0))
+    >>> [round(float(x.rdp(np.array([2.0]))[0]), 9) for x in (curve, monotone(curve))]
+    [6.0, 5.0]
+    """
+    if curve.orders is None:
+        value, order = minimise_over_orders(curve.rdp, None)
+        known, best = np.array([-math.inf if order is None else order]), np.array([value])
+    else:
+        known = distinct(curve.orders)
+        best = np.minimum.accumulate(curve.rdp(known)[::-1])[::-1]
+
+    def rdp(orders: Array) -> Array:
+        place = np.searchsorted(known, orders)
+        larger = np.where(place < known.size, best[np.minimum(place, known.size - 1)], math.inf)
+        return np.asarray(np.minimum(curve.rdp(orders), larger), dtype=float)
+
+    return replace(curve, rdp=rdp)

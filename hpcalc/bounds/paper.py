@@ -1,9 +1,8 @@
 """The paper's bounds: one function per theorem, lemma and corollary.
 
 Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (arXiv 2110.03620). Each
-function returns the Rényi curve of the whole search as a :class:`~hpcalc.conversion.Curve`, which
-``hpcalc.conversion`` turns into (ε, δ). ``a`` is the order, ``rdp`` the curve of one run, ``f`` the probability
-generating function of K.
+function returns the Rényi curve of the whole search. ``a`` is the order, ``rdp`` the curve of one run, ``f`` the
+probability generating function of K.
 
 Where a statement of the paper holds under a condition that it does not state, the condition is checked and a sound
 replacement is used outside it:
@@ -11,40 +10,34 @@ replacement is used outside it:
 * Corollary 4 needs ``ρ <= log(1/γ)``; beyond it the free order of Theorem 2 is 1.
 * Theorem 6 needs ``μ >= 1``: the atom K = 0 carries divergence 0, not ``log(μ)/(a-1) < 0``.
 * Lemma 7 needs the term ``f(0)`` where K may be 0.
-* Three lines of Corollary 16 need ``a >= 2``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from hpcalc.bounds.ranks import RankCurve, rank_curve
-from hpcalc.bounds.refined import log_supremum
-from hpcalc.conversion import Curve, minimise_over_orders
+from hpcalc.bounds.bound import RenyiBound, monotone
+from hpcalc.bounds.renyi import Enclosure, enclosure
+from hpcalc.conversion import RenyiCurve, minimise_over_orders
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
 
 __all__ = [
-    "Bound",
+    "bounds",
     "composition",
     "corollary_3",
     "corollary_4",
-    "corollary_16",
-    "corollary_21",
-    "curves",
     "lemma_7",
     "lemma_20",
     "lemma_22",
-    "monotone",
     "proposition_15",
-    "proposition_17",
-    "smallest",
     "theorem_2",
     "theorem_6",
 ]
@@ -52,8 +45,8 @@ __all__ = [
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022"
 
-#: A bound as :func:`lemma_20` takes it.
-Bound: TypeAlias = Callable[[Guarantee, Law], Curve]
+#: A theorem as :func:`lemma_20` takes it.
+Theorem: TypeAlias = Callable[[Guarantee, Law], RenyiBound]
 
 
 def _tnb(law: RunCount, theorem: str) -> TruncatedNegativeBinomial:
@@ -67,75 +60,25 @@ def _over_h(value: float, orders: Array) -> Array:
     return np.asarray(value / (orders - 1.0), dtype=float)
 
 
-def smallest(found: Sequence[Curve], method: str, citation: str) -> Curve:
-    """Pointwise minimum of one or more curves that hold together and set the same probability aside."""
+def _smallest(found: Sequence[RenyiBound]) -> RenyiBound:
+    """Pointwise minimum of one or more bounds that hold together and set the same probability aside."""
+    curves = [bound.curve for bound in found]
 
     def rdp(orders: Array) -> Array:
-        return np.asarray(np.min([curve.rdp(orders) for curve in found], axis=0), dtype=float)
+        return np.asarray(np.min([curve.rdp(orders) for curve in curves], axis=0), dtype=float)
 
-    free = any(curve.orders is None for curve in found)
-    given = [curve.orders for curve in found if curve.orders is not None]
-    return Curve(
-        rdp,
-        method,
-        citation,
-        None if free or not given else distinct(np.concatenate(given)),
-        tuple(dict.fromkeys(condition for curve in found for condition in curve.conditions)),
-        max(curve.log_added_delta for curve in found),
-        min(curve.pure_epsilon for curve in found),
-    )
-
-
-def _smallest_of(found: Sequence[Curve]) -> Curve:
-    names = dict.fromkeys(curve.citation.removeprefix(f"{_PAPER}, ").split(",")[0] for curve in found)
-    return smallest(found, found[0].method, f"{_PAPER}, {' / '.join(names)}")
-
-
-def monotone(curve: Curve) -> Curve:
-    """Remark 5: Rényi divergence never decreases with the order, so the least value at any larger order holds too.
-
-    Parameters
-    ----------
-    curve : Curve
-        Any bound; only ``rdp`` changes.
-
-    Returns
-    -------
-    Curve
-
-    Notes
-    -----
-    With the overall minimum at order a*, orders below a* take that minimum, orders above keep their own value. Over
-    given orders the minimum runs over all larger ones.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.025)
-    >>> plain = theorem_2(ZCDP(0.1), law)
-    >>> [round(float(curve.rdp(np.array([2.0]))[0]), 9) for curve in (plain, monotone(plain))]
-    [6.118325302, 3.544168771]
-    """
-    if curve.orders is None:
-        value, order = minimise_over_orders(curve.rdp, None)
-        known, best = np.array([-_INF if order is None else order]), np.array([value])
-    else:
-        known = distinct(curve.orders)
-        best = np.minimum.accumulate(curve.rdp(known)[::-1])[::-1]
-
-    def rdp(orders: Array) -> Array:
-        place = np.searchsorted(known, orders)
-        larger = np.where(place < known.size, best[np.minimum(place, known.size - 1)], _INF)
-        return np.asarray(np.minimum(curve.rdp(orders), larger), dtype=float)
-
-    return Curve(
-        rdp,
-        curve.method,
-        f"{curve.citation}, Remark 5",
-        curve.orders,
-        curve.conditions,
-        curve.log_added_delta,
-        curve.pure_epsilon,
+    given = [curve.orders for curve in curves if curve.orders is not None]
+    names = dict.fromkeys(bound.citation.removeprefix(f"{_PAPER}, ").split(",")[0] for bound in found)
+    return RenyiBound(
+        found[0].name,
+        f"{_PAPER}, {' / '.join(names)}",
+        RenyiCurve(
+            rdp,
+            distinct(np.concatenate(given)) if len(given) == len(curves) else None,
+            max(curve.log_added_delta for curve in curves),
+            min(curve.pure_epsilon for curve in curves),
+        ),
+        tuple(dict.fromkeys(condition for bound in found for condition in bound.conditions)),
     )
 
 
@@ -144,7 +87,7 @@ def monotone(curve: Curve) -> Curve:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: Array | None = None) -> Curve:
+def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: Array | None = None) -> RenyiBound:
     """Theorem 2: K truncated negative binomial.
 
     ``rdp_A(a) = rdp(a) + (1+η)(1-1/b) rdp(b) + (1+η) log(1/γ)/b + log(E[K])/(a-1)``, least over the free order
@@ -162,16 +105,11 @@ def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: 
     orders : ndarray, optional
         Restrict both orders to these; default all, or the base's given ones.
 
-    Returns
-    -------
-    Curve
-
     Examples
     --------
     >>> from hpcalc.guarantees import ZCDP
-    >>> from hpcalc.conversion import epsilon_from_rdp
     >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
-    >>> round(epsilon_from_rdp(theorem_2(ZCDP(0.1), law), math.log(1e-6)).value, 4)
+    >>> round(theorem_2(ZCDP(0.1), law).epsilon(math.log(1e-6)).value, 4)
     4.0678
     """
     law = _tnb(law, "Theorem 2")
@@ -197,22 +135,20 @@ def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: 
     def rdp(a: Array) -> Array:
         return np.asarray(base.rdp(a) + constant + _over_h(law.log_mean, a), dtype=float)
 
-    return Curve(
-        rdp,
+    return RenyiBound(
         "theorem-2-sharper" if sharper else "theorem-2",
         f"{_PAPER}, Theorem 2{', last line of its proof' if sharper else ''}",
-        orders,
-        pure_epsilon=pure + constant,
+        RenyiCurve(rdp, orders, pure_epsilon=pure + constant),
     )
 
 
-def corollary_3(base: Guarantee, law: RunCount) -> Curve:
+def corollary_3(base: Guarantee, law: RunCount) -> RenyiBound:
     """Corollary 3: best-of-K of an ε-DP algorithm, K truncated negative binomial, is ``(2+η)ε``-DP for every γ.
 
     Examples
     --------
     >>> from hpcalc.guarantees import PureDP
-    >>> corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, 1e-3)).pure_epsilon
+    >>> corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, 1e-3)).curve.pure_epsilon
     2.0
     """
     law = _tnb(law, "Corollary 3")
@@ -221,10 +157,10 @@ def corollary_3(base: Guarantee, law: RunCount) -> Curve:
     def rdp(a: Array) -> Array:
         return np.full(np.shape(a), epsilon)
 
-    return Curve(rdp, "corollary-3", f"{_PAPER}, Corollary 3", np.array([_INF]), pure_epsilon=epsilon)
+    return RenyiBound("corollary-3", f"{_PAPER}, Corollary 3", RenyiCurve(rdp, np.array([_INF]), pure_epsilon=epsilon))
 
 
-def corollary_4(base: Guarantee, law: RunCount) -> Curve:
+def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
     """Corollary 4: Theorem 2 in closed form for a ρ-zCDP base.
 
     With ``c = 2(1+η) sqrt(ρ log(1/γ)) - ηρ``: ``ρ(a-1) + log(E[K])/(a-1) + c``, flat (Remark 5) below the order
@@ -259,7 +195,7 @@ def corollary_4(base: Guarantee, law: RunCount) -> Curve:
         if valid
         else ("ρ > log(1/γ): the closed form of Corollary 4 does not apply, Theorem 2 at free order 1 does",)
     )
-    return Curve(rdp, "corollary-4", f"{_PAPER}, Corollary 4", None, note)
+    return RenyiBound("corollary-4", f"{_PAPER}, Corollary 4", RenyiCurve(rdp), note)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -267,7 +203,7 @@ def corollary_4(base: Guarantee, law: RunCount) -> Curve:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> Curve:
+def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
     """Theorem 6: K Poisson with mean μ.
 
     ``rdp_A(a) = rdp(a) + μ δ̂ + log(μ)/(a-1)``, δ̂ the base's δ at ``ε̂ = log(1 + 1/(a-1))``.
@@ -282,10 +218,6 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     orders : ndarray, optional
         Restrict the orders to these; default all, or the base's given ones.
 
-    Returns
-    -------
-    Curve
-
     Notes
     -----
     With ``M = sup F(u)^a F(v)^(1-a)``, the theorem's proof shows ``log M <= x (a-1)`` for ``x = μ δ̂ + log(μ)/(a-1)``.
@@ -296,8 +228,7 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     Examples
     --------
     >>> from hpcalc.guarantees import ZCDP
-    >>> from hpcalc.conversion import epsilon_from_rdp
-    >>> round(epsilon_from_rdp(theorem_6(ZCDP(0.1), Poisson(10.0)), math.log(1e-6)).value, 4)
+    >>> round(theorem_6(ZCDP(0.1), Poisson(10.0)).epsilon(math.log(1e-6)).value, 4)
     4.6074
     """
     if not isinstance(law, Poisson):
@@ -314,7 +245,8 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     pure = base.pure_epsilon
     at_infinity = mu * float(np.exp(base.log_profile(np.array([0.0]))[0]))
     note = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if mu < 1.0 else ()
-    return Curve(rdp, "theorem-6", f"{_PAPER}, Theorem 6", orders, note, pure_epsilon=pure + at_infinity)
+    curve = RenyiCurve(rdp, orders, pure_epsilon=pure + at_infinity)
+    return RenyiBound("theorem-6", f"{_PAPER}, Theorem 6", curve, note)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -322,7 +254,7 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: RankCurve | None = None) -> Curve:
+def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: Enclosure | None = None) -> RenyiBound:
     """Lemma 7, any law of K: ``rdp_A(a) = log(f(0) + e^((a-1) rdp(a)) M)/(a-1)``.
 
     ``M = sup f'(q)^a f'(q')^(1-a)`` over the pairs of probabilities q, q' that the base's region allows. The paper
@@ -336,10 +268,10 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: 
         Law of K.
     orders : ndarray, optional
         Restrict the orders to these; default all, or the base's given ones.
-    samples : RankCurve, optional
+    samples : Enclosure, optional
         Samples of the region under this law, if they are at hand. M is an upper bound over the cells between them.
     """
-    samples = rank_curve(base, law) if samples is None else samples
+    samples = enclosure(base, law) if samples is None else samples
     log_zero = law.log_prob_zero
 
     def rdp(a: Array) -> Array:
@@ -352,7 +284,7 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: 
             h = order - 1.0
             one_run = base.rdp(order)
             with np.errstate(invalid="ignore", over="ignore"):
-                log_m = log_supremum(samples, order)
+                log_m = samples.log_supremum(order)
                 value = one_run + log_m / h
                 if log_zero > -_INF:
                     value = logaddexp(log_zero, h * one_run + log_m) / h
@@ -361,10 +293,10 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: 
             out[finite] = np.where(np.isnan(value), _INF, value)
         return out.reshape(a.shape)
 
-    return Curve(rdp, "lemma-7", f"{_PAPER}, Lemma 7", base.orders if orders is None else orders)
+    return RenyiBound("lemma-7", f"{_PAPER}, Lemma 7", RenyiCurve(rdp, base.orders if orders is None else orders))
 
 
-def composition(base: Guarantee, law: RunCount) -> Curve:
+def composition(base: Guarantee, law: RunCount) -> RenyiBound:
     """Releasing all of at most k runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1).
 
     Parameters
@@ -382,34 +314,11 @@ def composition(base: Guarantee, law: RunCount) -> Curve:
         with np.errstate(invalid="ignore"):
             return np.asarray(count * base.rdp(a), dtype=float)
 
-    return Curve(rdp, "composition", f"{_PAPER}, Section 3.2", base.orders, pure_epsilon=count * base.pure_epsilon)
+    curve = RenyiCurve(rdp, base.orders, pure_epsilon=count * base.pure_epsilon)
+    return RenyiBound("composition", f"{_PAPER}, Section 3.2", curve)
 
 
-def proposition_17(epsilon: float, runs: int, orders: Array | float) -> Array:
-    """Proposition 17: lower bound on the Rényi divergence of best-of-k, k fixed, of some ε-DP algorithm.
-
-    ``k ε - k log(1+e^-ε)/(a-1)``: composition cannot be beaten by more than that, so no bound for a random K may be
-    applied to a fixed one.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of one run, >= 0.
-    runs : int
-        k >= 1.
-    orders : array_like
-        Orders > 1.
-
-    Examples
-    --------
-    >>> round(float(proposition_17(1.0, 200, 1e9)), 6)
-    200.0
-    """
-    order = np.asarray(orders, dtype=float)
-    return np.asarray(runs * (epsilon - float(softplus(-epsilon)) / (order - 1.0)), dtype=float)
-
-
-def lemma_20(base: Guarantee, law: Law, inner: Bound) -> Curve:
+def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
     """Lemma 20: a base that holds only outside an event of probability δ0.
 
     With K runs all of them avoid the event with probability ``f(1-δ0)``; given that, K follows the law thinned by
@@ -427,7 +336,7 @@ def lemma_20(base: Guarantee, law: Law, inner: Bound) -> Curve:
 
     Returns
     -------
-    Curve
+    RenyiBound
         With ``log_added_delta = log(1 - f(1-δ0))``.
     """
     if base.slack == 0.0:
@@ -438,23 +347,11 @@ def lemma_20(base: Guarantee, law: Law, inner: Bound) -> Curve:
     added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0])
     note = (f"with probability {math.exp(added):.6g} some run leaves the guarantee; this is part of δ",)
     citation = f"{_PAPER}, Lemma 20 on {found.citation.removeprefix(_PAPER + ', ')}"
-    return Curve(found.rdp, "lemma-20", citation, found.orders, (*found.conditions, *note), added, found.pure_epsilon)
+    curve = replace(found.curve, log_added_delta=added)
+    return RenyiBound("lemma-20", citation, curve, (*found.conditions, *note))
 
 
-def corollary_21(base: Guarantee, law: Law) -> Curve:
-    """Corollary 21: an (ε0, δ0)-DP base, by Corollary 3 (truncated negative binomial K) or Theorem 6 (Poisson K).
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ApproxDP
-    >>> curve = corollary_21(ApproxDP(0.5, 1e-8), TruncatedNegativeBinomial.from_gamma(0.0, 0.5))
-    >>> curve.pure_epsilon, round(math.exp(curve.log_added_delta) * 1e8, 4)
-    (1.0, 1.4427)
-    """
-    return lemma_20(base, law, theorem_6 if isinstance(law, Poisson) else corollary_3)
-
-
-def lemma_22(law: AtMost, inner: Curve) -> Curve:
+def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
     """Lemma 22: K conditioned on ``K <= m``.
 
     Adds ``log(1/P[K<=m])/(a-1) + log(1 + E[K; K>m]/(E[K] - E[K; K>m]))`` to a bound for the untruncated law.
@@ -463,7 +360,7 @@ def lemma_22(law: AtMost, inner: Curve) -> Curve:
     ----------
     law : AtMost
         The truncated law.
-    inner : Curve
+    inner : RenyiBound
         A bound on the whole search with ``law.law``, its K = 0 part included.
 
     Notes
@@ -478,12 +375,11 @@ def lemma_22(law: AtMost, inner: Curve) -> Curve:
     shift = -float(log1mexp(tail_share)) if tail_share < -0.7 else law.law.log_mean - law.log_mean - law.log_kept
 
     def rdp(a: Array) -> Array:
-        return np.asarray(inner.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)
+        return np.asarray(inner.curve.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)
 
     citation = f"{_PAPER}, Lemma 22 on {inner.citation.removeprefix(_PAPER + ', ')}"
-    return Curve(
-        rdp, "lemma-22", citation, inner.orders, inner.conditions, inner.log_added_delta, inner.pure_epsilon + shift
-    )
+    curve = replace(inner.curve, rdp=rdp, pure_epsilon=inner.curve.pure_epsilon + shift)
+    return RenyiBound("lemma-22", citation, curve, inner.conditions)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -491,7 +387,7 @@ def lemma_22(law: AtMost, inner: Curve) -> Curve:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> Curve:
+def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
     """Proposition 15: run until the output is accepted, each run being accepted with probability at least p.
 
     Parameters
@@ -518,7 +414,7 @@ def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = Non
     Examples
     --------
     >>> from hpcalc.guarantees import PureDP
-    >>> round(proposition_15(PureDP(1.0), Threshold(0.1)).pure_epsilon, 9)
+    >>> round(proposition_15(PureDP(1.0), Threshold(0.1)).curve.pure_epsilon, 9)
     2.0
     """
     log_inverse_p = _log_inverse_accept(law)
@@ -530,63 +426,14 @@ def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = Non
 
     least, _ = minimise_over_orders(lambda b: (1.0 - 1.0 / b) * base.rdp(b) + log_inverse_p / b, orders)
     second = min(least, log_inverse_p, pure)
-    by_order = monotone(Curve(first, "proposition-15", f"{_PAPER}, Proposition 15", orders))
+    by_order = monotone(RenyiCurve(first, orders))
 
     def rdp(a: Array) -> Array:
         return np.asarray(np.minimum(by_order.rdp(a), pure) + second, dtype=float)
 
-    return Curve(rdp, "proposition-15", f"{_PAPER}, Proposition 15", orders, pure_epsilon=pure + second)
-
-
-def corollary_16(base: Guarantee, law: RunCount, line: int) -> Curve:
-    """Corollary 16: Proposition 15 at five fixed choices of its orders (b, c); :func:`proposition_15` takes the best.
-
-    With ``L = log(1/p)``:
-
-    ====  =========  ========  ========================================================
-    line  b          c         bound at order a
-    ====  =========  ========  ========================================================
-    1     1          a         ``rdp(a) + L a/(a-1)``
-    2     a-1        a         ``rdp(a) + (a-2)/(a-1) rdp(a-1) + 2 L/(a-1)``
-    3     a-1        2a-1      ``rdp(2a-1) + (a-2)/(a-1) rdp(a-1) + 3/2 L/(a-1)``
-    4     inf        a         ``rdp(a) + rdp(inf) + L/(a-1)``
-    5     a-1        inf       ``rdp(inf) + (a-2)/(a-1) rdp(a-1) + L/(a-1)``
-    ====  =========  ========  ========================================================
-
-    Lines 2, 3 and 5 need ``a >= 2`` so that ``b >= 1``; smaller orders take the value at order 2 (Remark 5).
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Threshold
-        Carries p.
-    line : int
-        1 to 5.
-    """
-    log_inverse_p = _log_inverse_accept(law)
-    if line not in (1, 2, 3, 4, 5):
-        raise InvalidInput("line", line, "Corollary 16 has lines 1 to 5")
-    pure = base.pure_epsilon
-
-    def rdp(orders: Array) -> Array:
-        a = np.asarray(orders, dtype=float)
-        if line in (2, 3, 5):
-            a = np.maximum(a, 2.0)
-        h = a - 1.0
-        if line == 1:
-            return np.asarray(base.rdp(a) + log_inverse_p + log_inverse_p / h, dtype=float)
-        if line == 4:
-            return np.asarray(base.rdp(a) + pure + log_inverse_p / h, dtype=float)
-        # (1 - 1/b) rdp(b) at b = a - 1; at b = 1 nothing is left of it
-        test = np.where(h > 1.0, (1.0 - 1.0 / h) * base.rdp(np.maximum(h, 1.0 + 1e-12)), 0.0)
-        if line == 2:
-            return np.asarray(base.rdp(a) + test + 2.0 * log_inverse_p / h, dtype=float)
-        if line == 3:
-            return np.asarray(base.rdp(2.0 * a - 1.0) + test + 1.5 * log_inverse_p / h, dtype=float)
-        return np.asarray(pure + test + log_inverse_p / h, dtype=float)
-
-    return Curve(rdp, f"corollary-16-line-{line}", f"{_PAPER}, Corollary 16, line {line}", base.orders)
+    return RenyiBound(
+        "proposition-15", f"{_PAPER}, Proposition 15", RenyiCurve(rdp, orders, pure_epsilon=pure + second)
+    )
 
 
 def _log_inverse_accept(law: RunCount) -> float:
@@ -600,14 +447,7 @@ def _log_inverse_accept(law: RunCount) -> float:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def curves(
-    base: Guarantee,
-    law: RunCount,
-    *,
-    orders: Array | None = None,
-    samples: RankCurve | None = None,
-    sharper: bool = True,
-) -> list[Curve]:
+def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[RenyiBound]:
     """The paper's bounds for this base and this law, each sound.
 
     A law with a theorem of its own is answered by that theorem, any other by Lemma 7.
@@ -620,40 +460,34 @@ def curves(
         Law of the number of runs.
     orders : ndarray, optional
         Restrict the orders to these.
-    samples : RankCurve, optional
-        Samples of the region under this law, which Lemma 7 needs, if they are at hand.
-    sharper : bool
-        Give the last line of Theorem 2's proof beside the theorem (bounds made of others use it in any case).
+    lemma_7_too : bool
+        Give Lemma 7 beside the theorem.
 
     Returns
     -------
-    list of Curve
-        Some may be infinite everywhere; empty only where a run may reveal everything (``base.slack`` is 1).
+    list of RenyiBound
+        Some may be infinite everywhere; empty where no theorem applies.
     """
     if isinstance(law, Threshold):
         return [proposition_15(base, law, orders=orders)]
-    if not isinstance(law, Law):
-        raise InvalidInput("dist", law.name, "no bound of the paper covers this law")
-    if base.slack >= 1.0:
+    if not isinstance(law, Law) or base.slack >= 1.0:
         return []
     if base.slack > 0.0:
-        return [lemma_20(base, law, lambda core, thinned: _smallest_of(curves(core, thinned, orders=orders)))]
-    found: list[Curve] = []
+        return [lemma_20(base, law, lambda core, thinned: _smallest(bounds(core, thinned, orders)))]
+    found: list[RenyiBound] = []
     inner = law.law if isinstance(law, AtMost) else law
     if isinstance(inner, TruncatedNegativeBinomial):
-        found.append(theorem_2(base, inner, orders=orders))
-        if sharper or isinstance(law, AtMost):
-            found.append(theorem_2(base, inner, sharper=True, orders=orders))
+        found = [theorem_2(base, inner, orders=orders), theorem_2(base, inner, sharper=True, orders=orders)]
         if base.pure_epsilon < _INF:
             found.append(corollary_3(base, inner))
         elif base.zcdp_rho < _INF:
             found.append(corollary_4(base, inner))
     elif isinstance(inner, Poisson):
-        found.append(theorem_6(base, inner, orders=orders))
-    else:
-        found.append(lemma_7(base, law, orders=orders, samples=samples))
-    if isinstance(law, AtMost) and isinstance(inner, (TruncatedNegativeBinomial, Poisson)):
-        found = [lemma_22(law, _smallest_of(found))]
+        found = [theorem_6(base, inner, orders=orders)]
+    if isinstance(law, AtMost) and found:
+        found = [lemma_22(law, _smallest(found))]
+    if not found or lemma_7_too:
+        found.append(lemma_7(base, law, orders=orders))
     if law.max_runs is not None:
         found.append(composition(base, law))
     return found

@@ -39,7 +39,7 @@ class DrawResult:
         return {
             "hpcalc_version": __version__,
             "command": "draw",
-            "repetitions": {"dist": self.law.name, **self.law.parameters()},
+            "law": {"dist": self.law.name, **self.law.parameters()},
             "runs": list(self.runs),
             "warnings": [],
         }

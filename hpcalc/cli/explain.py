@@ -77,14 +77,14 @@ def explanation(result: Any, document: Mapping[str, Any]) -> dict[str, Any] | No
     if command == "utility":
         return {
             "theorem": f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
-            "inputs": document["repetitions"],
+            "inputs": document["law"],
             "formulas": {key: text for key, text in _UTILITY.items() if document.get(key) is not None},
             "conditions": ["the runs are independent and equally distributed", "K does not depend on their results"],
         }
     if command == "draw":
         return {
             "theorem": "inversion of the distribution function of K with 256 random bits a draw",
-            "inputs": document["repetitions"],
+            "inputs": document["law"],
             "conditions": ["the bits come from the operating system's entropy"],
         }
     return None

@@ -16,10 +16,12 @@ post-processing, so any discretisation gives a valid lower bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from hpcalc.bounds.ranks import RankCurve
+from hpcalc.bounds import Bound
+from hpcalc.bounds.renyi import RefinedRenyi, enclosure
 from hpcalc.guarantees import Guarantee
-from hpcalc.laws import Law
+from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
 from hpcalc.lower.evaluate import LowerBound
 from hpcalc.lower.few_points import CLOSE, few_points_beside_slack
@@ -28,27 +30,35 @@ from hpcalc.lower.pairs import discretised_pair, ordered, region_pair
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
 
 
-def lower_bound(base: Guarantee, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
-    """Best lower bound among the instances that fit the base.
+def lower_bound(
+    base: Guarantee, law: RunCount, log_delta: float, upper: float = math.inf, bounds: Sequence[Bound] = ()
+) -> LowerBound | None:
+    """Best lower bound among the mechanisms that fit the base.
 
     Parameters
     ----------
     base : Guarantee
         One run's guarantee.
-    law : Law
+    law : RunCount
         Law of K.
     log_delta : float
         Natural logarithm of δ.
     upper : float
         The reported ε (tells where to look; may be inf).
-    curve : RankCurve
-        Samples of F and F(V), used to choose the order "best".
+    bounds : sequence of Bound
+        Bounds at hand, which tell where to look.
 
     Returns
     -------
     LowerBound or None
-        None where no instance is known (δ = 0 with a base that is not pure, no finite guarantee).
+        None where no mechanism is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
+    if isinstance(law, Threshold):
+        return conditional_lower_bound(base, law.accept, log_delta, upper)
+    if not isinstance(law, Law):
+        return None
+    at_hand = [bound.cells for bound in bounds if isinstance(bound, RefinedRenyi) and base.slack == 0.0]
+    curve = at_hand[0] if at_hand and at_hand[0] is not None else enclosure(base, law)
     found: list[LowerBound] = []
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
     if not base.exact_profile and not base.core.has_own_pair and math.isfinite(log_delta):

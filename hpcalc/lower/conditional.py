@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hpcalc.bounds.ranks import rank_curve
+from hpcalc.bounds.renyi import enclosure
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, logsubexp
@@ -58,7 +58,7 @@ def conditional_lower_bound(
     """
     found: list[LowerBound] = []
     if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0 and math.isfinite(log_delta):
-        curve = rank_curve(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
+        curve = enclosure(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
         point = three_point(base, _Accepted(accept), log_delta, upper, curve, logit)
         if point is not None:

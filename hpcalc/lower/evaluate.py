@@ -10,8 +10,9 @@ import numpy as np
 from hpcalc.laws import Law
 from hpcalc.logspace import Array, Indices, Prob, logsubexp
 
-__all__ = ["LowerBound", "log_running_sum", "pair_epsilon", "rounded_down", "solve_pair"]
+__all__ = ["DOMINATING", "LowerBound", "log_running_sum", "pair_epsilon", "rounded_down", "solve_pair"]
 
+DOMINATING = "the dominating pair"
 # Margin for the rounding of the sums below; the printed value is rounded down besides.
 _MARGIN = 1e-9
 
@@ -24,15 +25,14 @@ class LowerBound:
     ----------
     epsilon : float
         No analysis under the same assumptions can report less.
-    instance : str
-        The mechanism: ``"region-pair"``, ``"three-point"``, ``"two-point"``, ``"gaussian-pair"``,
-        ``"loss-distribution"``.
+    mechanism : str
+        What it is: ``"the dominating pair"``, ``"three outcomes"``, ``"two outcomes"``, ``"Gaussian"``.
     outcomes : tuple of (tuple of float, tuple of float) or None
         Of a mechanism of two or three points: log-probabilities of its outcomes under either input, best-ranked first.
     """
 
     epsilon: float
-    instance: str
+    mechanism: str
     outcomes: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hpcalc.bounds.ranks import RankCurve, rank_curve
+from hpcalc.bounds.renyi import Enclosure, enclosure
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law
 from hpcalc.logspace import Array, Prob, log1mexp, logsubexp, logsumexp
@@ -27,7 +27,7 @@ _SAME = 1e-10
 
 
 def few_points_beside_slack(
-    base: Guarantee, law: Law, log_delta: float, upper: float, curve: RankCurve
+    base: Guarantee, law: Law, log_delta: float, upper: float, curve: Enclosure
 ) -> LowerBound | None:
     """A three-point mechanism, mixed with two best-ranked outcomes of probability ``slack`` that only one input has.
 
@@ -41,13 +41,13 @@ def few_points_beside_slack(
     # a little less is subtracted than was added, so that rounding lowers epsilon
     log_added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0]) - 1e-12
     if log_added > log_delta:
-        return LowerBound(math.inf, "three-point")
+        return LowerBound(math.inf, "three outcomes")
     log_left = float(logsubexp(log_delta, log_added) - log1mexp(log_added))
     core, thinned = base.core, law.thin(math.log1p(-base.slack))
-    return few_points(core, thinned, min(log_left, 0.0), upper, rank_curve(core, thinned))
+    return few_points(core, thinned, min(log_left, 0.0), upper, enclosure(core, thinned))
 
 
-def few_points(base: Guarantee, law: Law, log_delta: float, upper: float, curve: RankCurve) -> LowerBound | None:
+def few_points(base: Guarantee, law: Law, log_delta: float, upper: float, curve: Enclosure) -> LowerBound | None:
     """The better of a three-point and a two-point mechanism."""
     hope, u, v = _two_points(law, log_delta, curve)
     three = three_point(base, law, log_delta, upper, curve, least=hope)
@@ -72,10 +72,10 @@ def few_points(base: Guarantee, law: Law, log_delta: float, upper: float, curve:
         low, high = (middle, high) if holds(middle) else (low, middle)
     epsilon = float(_last_block(law, log_delta, u, image(low))[0]) - 1e-10
     outcomes = tuple(tuple(np.concatenate(rank).tolist()) for rank in (u, image(low)))
-    return LowerBound(max(epsilon, 0.0), "two-point", (outcomes[0], outcomes[1]))
+    return LowerBound(max(epsilon, 0.0), "two outcomes", (outcomes[0], outcomes[1]))
 
 
-def _two_points(law: Law, log_delta: float, curve: RankCurve) -> tuple[float, Prob, Prob]:
+def _two_points(law: Law, log_delta: float, curve: Enclosure) -> tuple[float, Prob, Prob]:
     """Best mechanism of two outcomes, a top block ``(u, V(u))`` and the rest: what it may prove, and u and V(u).
 
     What is bad here is the last rank, which few runs in all spare: the instance for a fixed number of runs.
@@ -114,7 +114,7 @@ def three_point(
     law: Blocks,
     log_delta: float,
     upper: float,
-    curve: RankCurve,
+    curve: Enclosure,
     logit: float | None = None,
     least: float = 0.0,
 ) -> LowerBound | None:
@@ -208,7 +208,7 @@ def _search_orders(base: Guarantee, order: float) -> Array:
     return 1.0 + (order - 1.0) * np.exp(np.linspace(-4.5, 4.5, 61))
 
 
-def _supremum_point(base: Guarantee, log_delta: float, curve: RankCurve) -> tuple[float, Prob]:
+def _supremum_point(base: Guarantee, log_delta: float, curve: Enclosure) -> tuple[float, Prob]:
     """Order and rank at which R1 with the usual conversion is attained (on the samples: a starting point)."""
     grid = base.orders if base.orders is not None else 1.0 + np.exp(np.arange(-4.0, 16.0, 0.1))
     grid = grid[np.isfinite(grid) & np.isfinite(base.rdp(grid))]
@@ -225,7 +225,7 @@ def _supremum_point(base: Guarantee, log_delta: float, curve: RankCurve) -> tupl
     return float(grid[k]), curve.rank.take(i)
 
 
-def _points(curve: RankCurve, x: Array) -> tuple[Array, Array, Array, Array, Array]:
+def _points(curve: Enclosure, x: Array) -> tuple[Array, Array, Array, Array, Array]:
     """``(u0, v0, b, 1-u0, 1-v0)`` from (logit u0, log b, log of the share of V(u0) - u0 that v0 leaves)."""
     inner = slice(1, -1)
     node, image = curve.rank.take(inner), curve.image.take(inner)
@@ -272,7 +272,7 @@ def _reverse_ok(
 
 
 def _three_point_values(
-    curve: RankCurve, law: Blocks, log_delta: float, orders: Array, budget: Array, x: Array
+    curve: Enclosure, law: Blocks, log_delta: float, orders: Array, budget: Array, x: Array
 ) -> Array:
     """ε of each candidate (rows of x), ``-inf`` where it breaks the curve."""
     u0, v0, b, rest_q, rest_v = _points(curve, x)
@@ -301,7 +301,7 @@ def _three_point_epsilon(
 
 
 def _certified_three_point(
-    constraints: Constraints, law: Blocks, log_delta: float, x: Array, curve: RankCurve
+    constraints: Constraints, law: Blocks, log_delta: float, x: Array, curve: Enclosure
 ) -> LowerBound | None:
     """One candidate, its constraints checked at every order, b' raised until they hold."""
     u0, v0, b, rest_q, rest_v = _points(curve, x[None, :])
@@ -325,4 +325,4 @@ def _certified_three_point(
     value = float(_three_point_epsilon(law, log_delta, u0, v0, b, np.exp(log_bad), rest_q, rest_v)[0])
     if not math.isfinite(value):
         return None
-    return LowerBound(max(value - 1e-10, 0.0), "three-point", (tuple(log_q.tolist()), tuple(log_p.tolist())))
+    return LowerBound(max(value - 1e-10, 0.0), "three outcomes", (tuple(log_q.tolist()), tuple(log_p.tolist())))

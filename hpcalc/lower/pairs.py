@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from hpcalc.bounds.ranks import RankCurve
 from hpcalc.bounds.refined import concave_hull
+from hpcalc.bounds.renyi import Enclosure
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, PureDP
 from hpcalc.laws import Law
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, log_ndtr, logsubexp, softplus
-from hpcalc.lower.evaluate import LowerBound, rounded_down, solve_pair
+from hpcalc.lower.evaluate import DOMINATING, LowerBound, rounded_down, solve_pair
 from hpcalc.lower.merges import largest_ratio, search_merges
 
 __all__ = ["discretised_pair", "order_b", "ordered", "region_pair"]
@@ -81,17 +81,17 @@ def discretised_pair(base: Guarantee, log_delta: float, log_mean: float) -> tupl
     """A discretised pair that meets the base guarantee, with its name."""
     if base.core.has_own_pair:
         pair = base.core.discretised_pair()  # None where the loss distribution is too large
-        return None if pair is None else (with_slack(pair, base.slack), "loss-distribution")
+        return None if pair is None else (with_slack(pair, base.slack), DOMINATING)
     reach = min(math.sqrt(2.0 * (max(-log_delta, 1.0) + max(log_mean, 0.0) + 8.0)), 37.0)
     if base.exact_profile:
         width = 0.0 if not isinstance(base.core, Gaussian) else min(base.core.shift, 60.0)
         x = np.linspace(-reach - width, reach, 1200)
-        return region_pair(base, x), "region-pair"
+        return region_pair(base, x), DOMINATING
     core = base.core
     if isinstance(core, ZCDP) and 0.0 < core.rho < 1e6:  # the curve of other bases may be below their rho's line
         normal = Gaussian(1.0 / math.sqrt(2.0 * core.rho))
         pair = region_pair(normal, np.linspace(-reach - min(normal.shift, 60.0), reach, 800))
-        return with_slack(pair, base.slack), "gaussian-pair"
+        return with_slack(pair, base.slack), "Gaussian"
     return None
 
 
@@ -105,7 +105,7 @@ def with_slack(pair: tuple[Array, Array], slack: float) -> tuple[Array, Array]:
 
 
 def ordered(
-    pair: tuple[Array, Array], law: Law, log_delta: float, upper: float, curve: RankCurve, name: str
+    pair: tuple[Array, Array], law: Law, log_delta: float, upper: float, curve: Enclosure, name: str
 ) -> LowerBound:
     """The best of order (b) and, where that leaves a gap, the merges."""
     log_q, log_p = pair
@@ -120,7 +120,7 @@ def ordered(
     return LowerBound(rounded_down(best, log_delta), name)
 
 
-def order_b(log_q: Array, log_p: Array, curve: RankCurve, epsilon: float) -> Indices:
+def order_b(log_q: Array, log_p: Array, curve: Enclosure, epsilon: float) -> Indices:
     """Order (b): outcomes that can profit at their own maximising rank, the others by increasing loss."""
     if not math.isfinite(epsilon):
         return np.arange(log_q.size)

@@ -11,8 +11,8 @@ import numpy as np
 
 from hpcalc.conversion import delta_at
 from hpcalc.errors import HpcalcError
-from hpcalc.laws import Law, RunCount, Threshold
-from hpcalc.logspace import Array, Prob, round_up
+from hpcalc.laws import Law, RunCount
+from hpcalc.logspace import Prob, round_up
 from hpcalc.questions.comparing import CompareResult, Entry, compare
 from hpcalc.questions.planning import PlanResult
 from hpcalc.questions.rows import Aims, quantile_or_none
@@ -139,36 +139,15 @@ def _profile(result: BoundResult) -> Panel:
         Axis("ε", least=0.0),
         Axis("log10 δ", most=0.0, least=floor),
         (*shown, *((asked,) if asked is not None else ())),
-        _lowest(result, grid, whole, floor),
+        None,
     )
 
 
 def _one_run(result: BoundResult, epsilon: float) -> float:
     try:
-        return delta_at(result.base, epsilon, result.question.rule).value / _LOG10
+        return delta_at(result.base, epsilon, result.conversion).value / _LOG10
     except HpcalcError:
         return math.inf
-
-
-def _lowest(result: BoundResult, grid: Array, whole: Array, floor: float) -> Series | None:
-    """ε that no analysis can go below, at several δ: the area under the curve is out of reach."""
-    from hpcalc.lower import conditional_lower_bound, lower_bound
-
-    if result.lower is None:
-        return None
-    levels = np.linspace(-0.5, floor, 12)
-    points: list[tuple[float, float]] = []
-    for level in levels.tolist():
-        reached = np.flatnonzero(whole <= level)
-        best = float(grid[reached[0]]) if reached.size else float(grid[-1])
-        log_delta = level * _LOG10
-        if isinstance(result.runs, Threshold):
-            low = conditional_lower_bound(result.base, result.runs.accept, log_delta)
-        else:
-            low = lower_bound(result.base, result.question.law, log_delta, best, result.question.curve)
-        if low is not None and low.epsilon > 0.0:
-            points.append((low.epsilon, level))
-    return _series("out of reach of any analysis", points, 3) if len(points) > 1 else None
 
 
 # compare
@@ -210,7 +189,6 @@ def _curves(result: CompareResult) -> CompareResult:
         assert row.runs is not None
         top = max(3.0 * row.runs.mean, 30.0)
         means = np.exp(np.linspace(0.0, math.log(top), _CURVE_MEANS)).tolist()
-        question = row.cost.question
         swept = compare(
             result.base,
             [row.shape],
@@ -220,8 +198,8 @@ def _curves(result: CompareResult) -> CompareResult:
             minimize=aims.minimize,
             delta=result.delta,
             method=row.cost.method,
-            conversion=question.rule,
-            orders=None if question.orders is None else question.orders.tolist(),
+            conversion=row.cost.conversion,
+            orders=row.cost.orders if row.cost.restricted else None,
             lower=False,
         )
         points = [*(entry for entry in swept.entries if entry.runs is not None), row]

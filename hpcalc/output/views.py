@@ -90,7 +90,7 @@ _LABELS = {
     "lower_bound": "lower bound",
     "rdp": "Rényi curve of the whole search",
     "bounds": "Every bound evaluated",
-    "repetitions": "Runs K",
+    "law": "Runs K",
     "base": "One run",
     "explain": "How the answer came about",
 }
@@ -106,7 +106,7 @@ _METHODS = {
     "proposition-15": "Proposition 15",
     "composition": "composition of every run",
     "refined-rdp": "refined Rényi bound",
-    "refined-profile": "refined privacy-profile bound",
+    "refined-region": "exact from the privacy region",
     "refined-pure": "refined pure-DP bound, exact",
     "refined-conditional": "refined bound for conditional sampling",
 }
@@ -141,7 +141,7 @@ class _Writer:
             way = direction(path)
             if value in self.echo or way == ECHO:
                 return repr(value).removesuffix(".0")
-            if path[0] in ("repetitions", "parameters"):
+            if path[0] in ("law", "parameters"):
                 return repr(significant(value, 6, NEAREST)).removesuffix(".0")
             if way == NEAREST and abs(value) < 1e15:
                 short = significant(value, MACHINE_DIGITS, NEAREST)
@@ -215,7 +215,7 @@ class _Writer:
             number = lower.get("epsilon") if isinstance(lower, Mapping) else lower
             rows.append(("no analysis below", self.cost(number, lower=True), self._extra(lower)))
         blocks: list[Block] = [Headline(headline, good), Grid("", ("", "ε", "by"), tuple(rows), 0)]
-        inputs = [(label(key), self.text(rest.pop(key), (key,))) for key in ("base", "repetitions") if key in rest]
+        inputs = [(label(key), self.text(rest.pop(key), (key,))) for key in ("base", "law") if key in rest]
         if inputs:
             blocks.append(Fields("", tuple(inputs)))
         return blocks

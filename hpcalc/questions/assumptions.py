@@ -13,7 +13,7 @@ from hpcalc.laws import Fixed, RunCount, Threshold
 
 if TYPE_CHECKING:
     from hpcalc.lower import LowerBound
-    from hpcalc.questions.methods import Evaluated
+    from hpcalc.questions.search_cost import Evaluated
 
 __all__ = ["assumptions", "warnings_of"]
 

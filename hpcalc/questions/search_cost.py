@@ -4,36 +4,63 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hpcalc import __version__
-from hpcalc.bounds import paper
-from hpcalc.bounds.refined import ProfileBound, RefinedRDP, conditional_log_profile, refined_pure
-from hpcalc.conversion import (
-    Conversion,
-    Curve,
-    delta_from_rdp,
-    epsilon_at,
-    epsilon_from_profile,
-    epsilon_from_rdp,
-    log_of_delta,
-)
+from hpcalc.bounds import Bound, ProfileBound, bounds_for, named_by
+from hpcalc.conversion import Conversion, RenyiCurve, epsilon_at, epsilon_from_profile, epsilon_from_rdp, log_of_delta
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, repeat
-from hpcalc.laws import Law, RunCount, Threshold
-from hpcalc.logspace import Array, distinct, log1mexp, logsubexp
-from hpcalc.lower import LowerBound, conditional_lower_bound, lower_bound
+from hpcalc.laws import Law, RunCount
+from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, log1mexp, logsubexp, round_up
+from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.methods import Evaluated, Question, evaluate, wanted
 
-__all__ = ["BoundResult", "bound"]
+__all__ = ["BoundResult", "Evaluated", "bound"]
 
 #: Orders at which the whole search's Rényi curve is listed unless others are asked for.
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
-_PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-profile", "refined-rdp", "corollary-4")
+#: Of bounds equal but for rounding, the one that needs the least machinery is named.
+_PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
+#: A bound this close to an explicit mechanism is the price itself.
+EXACT = 5e-4
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One bound at the δ asked for.
+
+    Attributes
+    ----------
+    method : str
+        Name as in the answers.
+    epsilon : float
+        Valid ε of the whole search (inf if the bound gives none).
+    citation : str
+        Where it is proved.
+    order, conversion : optional
+        Rényi order and conversion rule, where the bound has them.
+    conditions : tuple of str
+        What was checked or assumed.
+    source : Bound
+        The bound itself.
+    """
+
+    method: str
+    epsilon: float
+    citation: str
+    order: float | None
+    conversion: str | None
+    conditions: tuple[str, ...]
+    source: Bound = field(compare=False, repr=False)
+
+
+def _evaluated(source: Bound, log_delta: float, rule: str) -> Evaluated:
+    answer = source.epsilon(log_delta, rule)
+    named = answer.rule if not isinstance(source, ProfileBound) else None
+    return Evaluated(source.name, answer.value, source.citation, answer.order, named, source.conditions, source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +76,23 @@ class BoundResult:
     bounds : tuple of Evaluated
         Every bound that was evaluated, the paper's first.
     lower : LowerBound or None
-        What no analysis under the same assumptions can report less than.
+        What an explicit mechanism costs: no analysis under the same assumptions can report less.
+    single_run : Conversion or None
+        ε of one run (None if it has none at this δ).
+    composition : tuple of (int, float) or None
+        Runs and ε of naive composition of the mean number of runs; None where that was not asked for.
+    method, conversion : str
+        As asked.
+    orders : tuple of float
+        Orders at which the Rényi curve is listed.
+    restricted : bool
+        Whether these orders were asked for.
     max_epsilon : float or None
         The gate.
+    explain : bool
+        Whether the document says how the answer came about.
+    reason : str or None
+        Why no bound is finite.
     """
 
     base: Guarantee
@@ -59,36 +100,23 @@ class BoundResult:
     delta: float
     bounds: tuple[Evaluated, ...]
     lower: LowerBound | None
-    question: Question = field(repr=False)
+    single_run: Conversion | None
+    composition: tuple[int, float] | None
     method: str = "best"
+    conversion: str = "best"
     orders: tuple[float, ...] = DEFAULT_ORDERS
+    restricted: bool = False
     max_epsilon: float | None = None
     explain: bool = False
     reason: str | None = None
 
-    @cached_property
-    def single_run(self) -> Conversion | None:
-        """ε of one run (None if it has none at this δ)."""
-        if not self.base.finite:
-            return None
-        try:
-            return epsilon_at(self.base, self.question.log_delta, self.question.rule)
-        except NoFiniteBound:
-            return None
-
-    @cached_property
-    def composition(self) -> tuple[int, float]:
-        """Runs and ε of naive composition of the mean number of runs."""
-        return _composition(self.base, self.runs, self.question.log_delta, self.question.rule)
-
-    @cached_property
+    @property
     def best(self) -> Evaluated | None:
         """The smallest valid bound; None if none is finite."""
         finite = [bound for bound in self.bounds if bound.epsilon < math.inf]
         if not finite:
             return None
         least = min(bound.epsilon for bound in finite)
-        # of bounds equal but for rounding, name the one that needs the least machinery
         level = [bound for bound in finite if bound.epsilon <= least * (1.0 + 1e-9)]
         for name in _PREFERENCE:
             level = [bound for bound in level if bound.method == name] or level
@@ -100,6 +128,11 @@ class BoundResult:
         return self.best.epsilon if self.best is not None else math.inf
 
     @property
+    def exact(self) -> bool:
+        """Whether an explicit mechanism costs as much: then this is the price, not a bound."""
+        return self.lower is not None and self.epsilon <= self.lower.epsilon * (1.0 + EXACT) < math.inf
+
+    @property
     def exit_code(self) -> ExitCode:
         """0, 1 over ``max_epsilon``, 3 without a finite bound."""
         if self.best is None:
@@ -107,51 +140,52 @@ class BoundResult:
         over = self.max_epsilon is not None and not self.epsilon <= self.max_epsilon
         return ExitCode.OVER_BUDGET if over else ExitCode.OK
 
-    @cached_property
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about this answer."""
         lower = self.lower if self.method == "best" else None
         return tuple(warnings_of(self.base, self.runs, self.delta, self.best, lower))
 
-    def rdp_curve(self, orders: Array | None = None) -> list[dict[str, float | None]]:
+    def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search: the smallest of the curves evaluated, at each order.
 
         Empty where part of the guarantee is an (ε, δ) one: then no Rényi curve exists.
+
+        Parameters
+        ----------
+        orders : ndarray, optional
+            Default: those asked for.
+        exact : bool
+            Also take the curve that follows from a privacy profile, which takes longer.
         """
         asked = np.array(self.orders if orders is None else orders, dtype=float)
-        value = self._rdp(asked)
+        value = self._rdp(asked, exact)
         return [
-            {"order": float(order), "epsilon": float(eps) if math.isfinite(eps) else None}
+            {"order": float(order), "epsilon": Upper(eps) if math.isfinite(eps) else None}
             for order, eps in zip(asked, value, strict=True)
             if math.isfinite(order) or math.isfinite(eps)
         ]
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve for others to compose: at the orders asked for, else at a hundred and the best one."""
-        if self.question.orders is not None:
-            return self.rdp_curve()
+        if self.restricted:
+            return self.rdp_curve(exact=True)
         best = self.best.order if self.best is not None and self.best.order is not None else 2.0
         dense = 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))
-        return self.rdp_curve(distinct(np.concatenate([DEFAULT_ORDERS, dense, [best, math.inf]])))
+        return self.rdp_curve(distinct(np.concatenate([DEFAULT_ORDERS, dense, [best, math.inf]])), exact=True)
 
-    def _rdp(self, asked: Array) -> Array:
+    def _rdp(self, asked: Array, exact: bool) -> Array:
         if self.base.slack > 0.0 or not self.base.finite:
             return np.full(asked.shape, np.inf)
-        include = wanted(self.method)
-        grid = distinct(np.concatenate([asked, _ladder(asked)]))
+        top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
+        grid = distinct(np.concatenate([asked, 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))]))
         out = np.full(grid.shape, np.inf)
-        for curve in paper.curves(self.base, self.runs, orders=None):
-            if include(curve.method):
-                usable = np.isfinite(grid)
-                value = np.full(grid.shape, curve.pure_epsilon)
-                value[usable] = np.minimum(curve.rdp(grid[usable]), curve.pure_epsilon)
-                out = np.fmin(out, value)
-        if isinstance(self.runs, Law) and include("refined-rdp"):
-            refined = RefinedRDP(self.base, self.runs, self.question.curve)
-            listed = asked[np.isfinite(asked)]
-            out = np.fmin(out, (refined.sharpen(listed, 1e-4) if listed.size else refined).rdp(grid))
-        if isinstance(self.runs, Law) and include("refined-pure") and self.base.pure_epsilon < math.inf:
-            out = np.fmin(out, refined_pure(self.base.pure_epsilon, self.runs))
+        for source in (item.source for item in self.bounds):
+            profile = isinstance(source, ProfileBound)
+            value = source.rdp(asked if profile else grid) if exact or not profile else None
+            if value is not None:
+                place = np.searchsorted(grid, asked) if profile else slice(None)
+                out[place] = np.fmin(out[place], value)
         # Rényi divergence never decreases with the order (Remark 5)
         out = np.minimum.accumulate(out[::-1])[::-1]
         return np.asarray(out[np.searchsorted(grid, asked)], dtype=float)
@@ -176,34 +210,12 @@ class BoundResult:
         return out
 
     def log_profile(self, epsilons: Array) -> Array:
-        """Log of δ of the whole search at each ε (the smallest over the methods in use)."""
-        include = wanted(self.method)
+        """Log of δ of the whole search at each ε (the smallest over the bounds evaluated)."""
         out = np.zeros(epsilons.shape)
-        base, runs = self.base, self.runs
-        if isinstance(runs, Threshold):
-            if include("refined-conditional"):
-                out = np.minimum(out, conditional_log_profile(base, runs.accept, epsilons))
-        elif isinstance(runs, Law):
-            if include("refined-profile"):
-                for source in (ProfileBound(base, runs, self.question.curve), *(item.source for item in self.bounds)):
-                    if source is not None:
-                        out = np.minimum(out, source.log_delta(epsilons))
-            if include("refined-pure") and base.pure_epsilon < math.inf:
-                out = np.where(epsilons >= refined_pure(base.pure_epsilon, runs), -np.inf, out)
-            if include("refined-rdp") and base.slack == 0.0:
-                renyi = RefinedRDP(base, runs, self.question.curve)
-                grid = _ladder(np.empty(0)) if base.orders is None else base.orders[np.isfinite(base.orders)]
-                value = renyi.rdp(grid)
-                use = np.isfinite(value)
-                if use.any():
-                    h = grid[use] - 1.0
-                    lines = h * (value[use] - epsilons[:, None]) - np.log(grid[use]) - h * np.log1p(1.0 / h)
-                    out = np.minimum(out, np.min(lines, axis=1))
-        for curve in paper.curves(base, runs, orders=self.question.orders):
-            if include(curve.method) and self.method != "best":
-                each = [delta_from_rdp(curve, float(eps), "cks").value for eps in epsilons]
-                out = np.minimum(out, np.array(each))
-        out = np.where(epsilons >= self.epsilon, np.minimum(out, self.question.log_delta), out)
+        refined = [item for item in self.bounds if item.method.startswith("refined")]
+        for item in refined if self.method == "best" and refined else self.bounds:
+            out = np.minimum(out, item.source.log_profile(epsilons))
+        out = np.where(epsilons >= self.epsilon, np.minimum(out, _log(self.delta)), out)
         return np.asarray(np.minimum(out, 0.0), dtype=float)
 
     def document(self) -> dict[str, Any]:
@@ -213,19 +225,18 @@ class BoundResult:
             "hpcalc_version": __version__,
             "command": "bound",
             "base": self.base.describe(),
-            "repetitions": repetitions(self.runs),
+            "law": law_of(self.runs),
             "delta": self.delta,
-            "epsilon": finite(self.epsilon),
+            "epsilon": upper(self.epsilon),
         }
         if best is None:
             out["reason"] = self.reason or "no bound is finite under this guarantee"
         out["method"] = best.method if best is not None else None
-        out["single_run"] = {"epsilon": finite(self.single_run.value) if self.single_run is not None else None}
-        out["composition"] = {"runs": self.composition[0], "epsilon": finite(self.composition[1])}
-        if self.lower is None:
-            out["lower_bound"] = {"epsilon": None, "instance": None}
-        else:
-            out["lower_bound"] = {"epsilon": finite(self.lower.epsilon), "instance": self.lower.instance}
+        out["exact"] = self.exact
+        out["single_run"] = {"epsilon": upper(self.single_run.value) if self.single_run is not None else None}
+        if self.composition is not None:
+            out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
+        out["lower_bound"] = _lower_row(self.lower)
         if self.max_epsilon is not None:
             out["max_epsilon"] = self.max_epsilon
             out["within_budget"] = self.exit_code == ExitCode.OK
@@ -234,16 +245,17 @@ class BoundResult:
         out["assumptions"] = list(assumptions(self.base, self.runs, self.delta))
         out["warnings"] = list(self.warnings)
         if self.explain:
-            out["explain"] = self._explanation()
+            out["explain"] = self.explanation()
         return out
 
-    def _explanation(self) -> dict[str, Any]:
+    def explanation(self) -> dict[str, Any]:
+        """How the answer came about."""
         best = self.best
         if best is None:
             return {"theorem": None, "conditions": []}
         out: dict[str, Any] = {
             "theorem": best.citation,
-            "inputs": {**self.base.describe(), **repetitions(self.runs), "delta": self.delta},
+            "inputs": {**self.base.describe(), **law_of(self.runs), "delta": self.delta},
         }
         how = getattr(self.base, "how", None)
         if how is not None:
@@ -251,22 +263,14 @@ class BoundResult:
         out["order"] = best.order
         out["conversion"] = best.conversion
         out["conditions"] = list(best.conditions)
-        if best.source is not None and best.source.price is None:
-            samples = best.source.samples_epsilon(self.question.log_delta, best.epsilon * (1.0 - 1e-4))
-            out["discretisation"] = {
-                "nodes": best.nodes,
-                "epsilon_of_samples": samples,
-                "relative": best.epsilon / samples - 1.0 if samples > 0.0 else 0.0,
-            }
-        single = self.single_run
-        out["single_run_conversion"] = single.rule if single is not None else None
+        out["single_run_conversion"] = self.single_run.rule if self.single_run is not None else None
         if self.lower is not None and self.lower.epsilon > 0.0:
-            out["relative_gap"] = best.epsilon / self.lower.epsilon - 1.0
+            out["relative_gap"] = Upper(best.epsilon / self.lower.epsilon - 1.0)
         return out
 
 
 def _row(bound: Evaluated) -> dict[str, Any]:
-    out: dict[str, Any] = {"method": bound.method, "epsilon": finite(bound.epsilon)}
+    out: dict[str, Any] = {"method": bound.method, "epsilon": upper(bound.epsilon)}
     if bound.order is not None:
         out["order"] = bound.order
     if bound.conversion is not None:
@@ -274,26 +278,41 @@ def _row(bound: Evaluated) -> dict[str, Any]:
     return out
 
 
+def _lower_row(lower: LowerBound | None) -> dict[str, Any]:
+    if lower is None:
+        reason = "no mechanism is known that meets this guarantee and costs more than nothing"
+        return {"epsilon": None, "mechanism": None, "reason": reason}
+    return {
+        "epsilon": Lower(lower.epsilon) if math.isfinite(lower.epsilon) else None,
+        "mechanism": lower.mechanism,
+        **({} if math.isfinite(lower.epsilon) else {"reason": "the mechanism has no finite epsilon at this delta"}),
+    }
+
+
 def finite(value: float) -> float | None:
     """None in place of an infinite value: documents hold plain numbers."""
     return float(value) if math.isfinite(value) else None
 
 
+def upper(value: float) -> float | None:
+    """The same for an upper bound."""
+    return Upper(value) if math.isfinite(value) else None
+
+
 def delta_fields(log_delta: float) -> dict[str, float | None]:
     """``delta`` and ``log10_delta``; a δ below 1e-308 is None beside its logarithm."""
     log10 = log_delta / math.log(10.0)
-    delta = math.exp(log_delta) if log10 > -308.0 else None
-    return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": finite(log10)}
+    delta = Upper(math.exp(log_delta)) if log10 > -308.0 else None
+    return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": upper(log10)}
 
 
-def repetitions(runs: RunCount) -> dict[str, Any]:
+def law_of(runs: RunCount) -> dict[str, Any]:
     """Echo of the law of K."""
     return {"dist": runs.name, **runs.parameters(), "mean": runs.mean, "prob_zero": runs.prob_zero}
 
 
-def _ladder(asked: Array) -> Array:
-    top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
-    return np.asarray(1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25)), dtype=float)
+def _log(delta: float) -> float:
+    return math.log(delta) if delta > 0.0 else -math.inf
 
 
 def bound(
@@ -329,7 +348,7 @@ def bound(
     explain : bool
         Add how the answer came about to the document.
     lower : bool
-        Also evaluate explicit mechanisms for a lower bound.
+        Also evaluate what stands beside the answer: explicit mechanisms for a lower bound, and every run paid for.
 
     Returns
     -------
@@ -352,7 +371,7 @@ def bound(
     >>> round(answer.epsilon, 3), answer.best.method, round(answer.lower.epsilon, 3)
     (4.226, 'refined-rdp', 4.225)
     """
-    include = wanted(method)
+    named_by(method)
     if conversion not in ("best", "cks", "mironov", "exact"):
         raise InvalidInput("conversion", conversion, "give best, cks, mironov or exact")
     listed = tuple(float(order) for order in (DEFAULT_ORDERS if orders is None else orders))
@@ -363,52 +382,71 @@ def bound(
         raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
-    question = Question(base, runs, log_delta, conversion, restrict)
-    reason = _why_not(base, log_delta, method)
-    found: list[Evaluated] = []
-    floor: LowerBound | None = None
-    if base.finite:
-        found = evaluate(question, include)
-        best = min((item.epsilon for item in found), default=math.inf)
-        if lower:
-            floor = _lower(question, best)
-        if isinstance(runs, Law) and include("refined-profile") and floor is not None:
-            from hpcalc.questions.prices import priced
-
-            found = priced(question, found, floor)
+    sources = bounds_for(base, runs, restrict, method)
+    found = [_evaluated(source, log_delta, conversion) for source in sources]
+    best = min((item.epsilon for item in found), default=math.inf)
+    reason = None if best < math.inf else _why_not(base, runs, log_delta, method, sources)
     return BoundResult(
         base,
         runs,
         float(delta),
         tuple(found),
-        floor,
-        question,
+        lower_bound(base, runs, log_delta, best, sources) if lower and base.finite else None,
+        _single_run(base, log_delta, conversion),
+        _composition(base, runs, log_delta, conversion) if lower else None,
         method,
+        conversion,
         listed,
+        orders is not None,
         None if max_epsilon is None else float(max_epsilon),
         explain,
         reason,
     )
 
 
-def _why_not(base: Guarantee, log_delta: float, method: str) -> str:
+def _why_not(base: Guarantee, runs: RunCount, log_delta: float, method: str, sources: list[Bound]) -> str:
     if not base.finite:
         return f"one run has no finite privacy guarantee ({_shown(base)}): give noise > 0 and finite parameters"
     if log_delta == -math.inf and base.pure_epsilon == math.inf:
         return "delta = 0 needs a pure guarantee (--pure, --laplace, an RDP point at order inf): give delta > 0"
+    least = least_delta(base, runs, sources)
+    if least is not None and _log(least) > log_delta:
+        return f"the smallest delta with a finite answer is {least:g}: give --delta {least:g} or more"
     if method != "best":
         return f"--method {method} gives no finite bound for this base and law of K: try --method best"
     return "no bound is finite at this delta: give a larger delta"
+
+
+def least_delta(base: Guarantee, runs: RunCount, sources: list[Bound]) -> float | None:
+    """The smallest δ with a finite ε, rounded up to three digits so that it has one; None where that is not known.
+
+    Some run falls, with probability ``1 - f(1-δ0)``, where the other input never does: δ0 is what one run's δ stays
+    above at every ε.
+    """
+    floor = math.exp(float(base.log_profile(np.array([1e9]))[0]))
+    if not 0.0 < floor < 1.0:
+        return None
+    known = [float(source.log_profile(np.array([1e9]))[0]) for source in sources if isinstance(source, ProfileBound)]
+    if isinstance(runs, Law):
+        known.append(float(runs.log_survival(Prob.from_u(np.array([floor])))[0]))
+    for log_least in sorted(known):
+        least = round_up(math.exp(log_least), 3)
+        for _ in range(2):
+            if least < 1.0 and any(source.epsilon(math.log(least)).value < math.inf for source in sources):
+                return least
+            least = round_up(least * (1.0 + 1e-9), 3)
+    return None
 
 
 def _shown(base: Guarantee) -> str:
     return ", ".join(f"{key} {value}" for key, value in base.describe().items())
 
 
-def _lower(question: Question, best: float) -> LowerBound | None:
-    if isinstance(question.runs, Threshold):
-        return conditional_lower_bound(question.base, question.runs.accept, question.log_delta, best)
-    return lower_bound(question.base, question.law, question.log_delta, best, question.curve)
+def _single_run(base: Guarantee, log_delta: float, rule: str) -> Conversion | None:
+    try:
+        return epsilon_at(base, log_delta, rule) if base.finite else None
+    except NoFiniteBound:
+        return None
 
 
 def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -> tuple[int, float]:
@@ -427,13 +465,8 @@ def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -
             left = float(logsubexp(log_delta, log_slack) - log1mexp(log_slack))
             profile = core.repeated_profile(count, left)
             convolved = math.inf if profile is None else epsilon_from_profile(profile, left)
-        curve = Curve(
-            lambda a: np.asarray(count * core.rdp(a), dtype=float),
-            "composition",
-            "composition of Rényi curves",
-            core.orders,
-            log_added_delta=log_slack,
-            pure_epsilon=count * core.pure_epsilon,
+        curve = RenyiCurve(
+            lambda a: np.asarray(count * core.rdp(a), dtype=float), core.orders, log_slack, count * core.pure_epsilon
         )
         return count, min(epsilon_from_rdp(curve, log_delta, rule if rule != "exact" else "cks").value, convolved)
     except NoFiniteBound:

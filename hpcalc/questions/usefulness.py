@@ -64,13 +64,13 @@ class UtilityResult:
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
         from hpcalc.questions.rows import readable
-        from hpcalc.questions.search_cost import finite, repetitions
+        from hpcalc.questions.search_cost import finite, law_of
 
         time = self.time
         out: dict[str, Any] = {
             "hpcalc_version": __version__,
             "command": "utility",
-            "repetitions": repetitions(self.runs),
+            "law": law_of(self.runs),
             "mean_runs": finite(time.mean),
             "sd_runs": finite(time.sd),
             "prob_zero": time.prob_zero,
