@@ -17,11 +17,11 @@ import yaml
 from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
+from hpcalc.catalog import METHODS as EVALUATED
 from hpcalc.cli import main
 from hpcalc.cli.execute import Progress
 from hpcalc.cli.options import DISTS, METHODS
 from hpcalc.laws import DISTRIBUTIONS
-from hpcalc.questions.methods import METHODS as EVALUATED
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
 LIGHT = {

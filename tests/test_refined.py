@@ -15,10 +15,10 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from hpcalc.bounds.prices import priced_bound
 from mechanisms import random_mechanism, searches
 
 from hpcalc.bounds import paper
-from hpcalc.bounds.prices import priced_bound
 from hpcalc.bounds.ranks import rank_curve
 from hpcalc.bounds.refined import (
     Envelope,

@@ -39,10 +39,8 @@ def named_by(method: str) -> Callable[[str], bool]:
     """
     if method in ("best", "all"):
         return lambda name: True
-    if method == "refined":
-        return lambda name: name.startswith("refined")
-    if method == "paper":  # as published: the sharper line is in Theorem 2's proof, not in its statement
-        return lambda name: not name.startswith("refined") and name != "theorem-2-sharper"
+    if method in ("paper", "refined"):
+        return lambda name: name in METHODS and METHODS[name].group == method
     if method in METHODS:
         return lambda name: name == method
     raise InvalidInput("method", method, f"give best, paper, refined or one of {', '.join(METHODS)}")

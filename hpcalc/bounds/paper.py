@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from hpcalc.bounds.bound import RenyiBound, monotone
+from hpcalc.bounds.bound import Bound, RenyiBound, monotone
 from hpcalc.bounds.renyi import Enclosure, enclosure
-from hpcalc.conversion import RenyiCurve, minimise_over_orders
-from hpcalc.errors import InvalidInput
-from hpcalc.guarantees import Guarantee
-from hpcalc.laws import AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
+from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
+from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.guarantees import Guarantee, repeat
+from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
 
 __all__ = [
@@ -318,6 +319,32 @@ def composition(base: Guarantee, law: RunCount) -> RenyiBound:
     return RenyiBound("composition", f"{_PAPER}, Section 3.2", curve)
 
 
+@dataclass(frozen=True, eq=False)
+class EveryRun(Bound):
+    """k runs chosen in any way, each paid for: their composition, adaptive if need be, releases the best among them."""
+
+    base: Guarantee
+    count: int
+    name: str = "composition"
+    citation: str = "Adaptive composition (Papernot and Steinke 2022, Section 3.2)"
+
+    @cached_property
+    def _all(self) -> Guarantee:
+        return repeat(self.base, self.count)
+
+    def rdp(self, orders: Array) -> Array | None:
+        return self._all.rdp(orders)
+
+    def log_profile(self, epsilons: Array) -> Array:
+        return np.array([delta_at(self._all, float(epsilon)).value for epsilon in epsilons])
+
+    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        try:
+            return epsilon_at(self._all, log_delta, rule)
+        except NoFiniteBound:
+            return Conversion(_INF, PURE)
+
+
 def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
     """Lemma 20: a base that holds only outside an event of probability δ0.
 
@@ -447,7 +474,7 @@ def _log_inverse_accept(law: RunCount) -> float:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[RenyiBound]:
+def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[Bound]:
     """The paper's bounds for this base and this law, each sound.
 
     A law with a theorem of its own is answered by that theorem, any other by Lemma 7.
@@ -465,15 +492,23 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_
 
     Returns
     -------
-    list of RenyiBound
+    list of Bound
         Some may be infinite everywhere; empty where no theorem applies.
     """
     if isinstance(law, Threshold):
         return [proposition_15(base, law, orders=orders)]
+    if isinstance(law, AnyRuns):
+        return [EveryRun(base, law.k)]
     if not isinstance(law, Law) or base.slack >= 1.0:
         return []
     if base.slack > 0.0:
-        return [lemma_20(base, law, lambda core, thinned: _smallest(bounds(core, thinned, orders)))]
+        return [lemma_20(base, law, lambda core, thinned: _smallest(_theorems(core, thinned, orders)))]
+    found = _theorems(base, law, orders, lemma_7_too)
+    return [*found]
+
+
+def _theorems(base: Guarantee, law: Law, orders: Array | None, lemma_7_too: bool = False) -> list[RenyiBound]:
+    """The theorems for a base that sets no probability aside."""
     found: list[RenyiBound] = []
     inner = law.law if isinstance(law, AtMost) else law
     if isinstance(inner, TruncatedNegativeBinomial):
