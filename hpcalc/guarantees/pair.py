@@ -1,0 +1,250 @@
+"""A dominating pair of finitely many outcomes, as a guarantee like any other.
+
+A pair (P, Q) dominates a mechanism when no hockey-stick divergence of the mechanism's output laws exceeds the pair's at
+the same order, whatever the order. Dominating pairs compose, adaptively too, and mix, so whatever is known of a
+mechanism, a search or the answer of a search may be carried on as one.
+
+References
+----------
+.. [1] Y. Zhu, J. Dong, Y.-X. Wang, "Optimal accounting of differential privacy via characteristic function",
+   AISTATS 2022.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders
+from hpcalc.guarantees.loss_distribution import Tails
+from hpcalc.guarantees.mechanisms import PureDP
+from hpcalc.guarantees.region import region_from_profile
+from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, logsumexp
+
+__all__ = ["DominatingPair"]
+
+_INF = math.inf
+_LINES = 300  # of the profile that make the region; any of them are valid
+_NEAR_ONE = 1e-4  # below order 1 + this the divergence of the order above is given: it does not fall with the order
+_MARGIN = 4e-14  # covers the rounding of a moment's logarithm, times its order
+
+
+@dataclass(frozen=True, eq=False)
+class DominatingPair(Guarantee):
+    """A pair of laws (P, Q) with finitely many outcomes that dominates one run; direction 1 is (Q, P).
+
+    Parameters
+    ----------
+    loss : ndarray, shape (n,)
+        Privacy loss ``log(p/q)`` of each outcome, nondecreasing; ``-inf`` where only Q, ``inf`` where only P has mass.
+    log_p, log_q : ndarray, shape (n,)
+        Logarithms of the outcomes' masses. Each law sums to 1 up to rounding.
+    attained : bool
+        Whether P and Q are the output laws of a real mechanism: then the pair also gives lower bounds.
+    echo : mapping, optional
+        What :meth:`describe` says.
+
+    Raises
+    ------
+    InvalidInput
+        If a law does not sum to 1.
+
+    Examples
+    --------
+    >>> response = DominatingPair.from_masses(np.log([0.25, 0.75]), np.log([0.75, 0.25]))
+    >>> round(float(np.exp(response.log_profile(0.0))), 6), round(response.pure_epsilon, 6)
+    (0.5, 1.098612)
+    """
+
+    loss: Array
+    log_p: Array
+    log_q: Array
+    attained: bool = False
+    echo: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for log_mass in (self.log_p, self.log_q):
+            if not abs(math.expm1(float(logsumexp(log_mass)))) < 1e-6:
+                raise InvalidInput("pair", float(np.exp(logsumexp(log_mass))), "the masses of each law must sum to 1")
+
+    @classmethod
+    def from_masses(cls, log_p: Array, log_q: Array, attained: bool = False) -> DominatingPair:
+        """From the masses of outcomes in any order."""
+        keep = np.isfinite(log_p) | np.isfinite(log_q)
+        log_p, log_q = log_p[keep], log_q[keep]
+        order = np.argsort(log_p - log_q, kind="stable")
+        return cls((log_p - log_q)[order], log_p[order], log_q[order], attained)
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.echo)
+
+    def reversed(self) -> DominatingPair:
+        """The pair (Q, P)."""
+        return DominatingPair(-self.loss[::-1], self.log_q[::-1], self.log_p[::-1], self.attained, self.echo)
+
+    @cached_property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether (Q, P) is the same pair."""
+        back = slice(None, None, -1)
+        return np.array_equal(self.loss, -self.loss[back]) and np.array_equal(self.log_p, self.log_q[back])
+
+    @property
+    def symmetric_loss(self) -> bool:
+        """Whether exchanging the two inputs leaves the law of the loss unchanged."""
+        return self.symmetric
+
+    @cached_property
+    def _above(self) -> tuple[Array, Array]:
+        """Log masses of the outcomes from each one upwards, under P and Q, and of none."""
+        return _sums(self.log_p[::-1])[::-1], _sums(self.log_q[::-1])[::-1]
+
+    @cached_property
+    def _below(self) -> tuple[Array, Array]:
+        """Log masses of the outcomes before each one, and of all."""
+        return _sums(self.log_p), _sums(self.log_q)
+
+    @cached_property
+    def _profiles(self) -> tuple[_Profile, _Profile]:
+        back = slice(None, None, -1)
+        forward = _Profile(self.loss, self.log_p, self.log_q)
+        return forward, _Profile(-self.loss[back], self.log_q[back], self.log_p[back])
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        """Log hockey-stick divergence of order ``e^t`` of (P, Q), or of (Q, P) where ``direction`` is 1.
+
+        Parameters
+        ----------
+        direction : int
+            0 or 1.
+        t : array_like of float
+            Any real numbers.
+
+        Returns
+        -------
+        ndarray
+            Same shape, ``-inf`` where the divergence is zero.
+
+        Examples
+        --------
+        >>> loss = DominatingPair.from_masses(np.log([0.5, 0.5]), np.log([0.75, 0.25]))
+        >>> np.exp(loss.log_profile_of(0, [0.0, -np.log(2.0)])).round(6).tolist()
+        [0.25, 0.5]
+        """
+        t = np.asarray(t, dtype=float)
+        out, low = np.empty(t.shape), t < 0.0
+        out[~low] = self._profiles[direction](t[~low])
+        # 1 - e^t (1 - delta) with the other direction's delta, as a sum of positive terms
+        mirrored = t[low] + self._profiles[1 - direction](-t[low])
+        out[low] = np.minimum(logaddexp(log1mexp(t[low]), mirrored), 0.0)
+        return out
+
+    def _log_profile(self, t: Array) -> Array:
+        return np.maximum(self.log_profile_of(0, t), self.log_profile_of(1, t))
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        out = np.zeros(order.shape)
+        if self.pure_epsilon < _INF:
+            h = np.maximum(np.minimum(order, 1e15).ravel()[:, None] - 1.0, _NEAR_ONE)
+            for loss, log_p in ((self.loss, self.log_p), (-self.loss, self.log_q)):
+                moment = logsumexp(log_p + h * loss).reshape(order.shape)
+                out = np.maximum(out, (moment + _MARGIN * (1.0 + h.reshape(order.shape))) / h.reshape(order.shape))
+            return np.where(np.isinf(order), self.pure_epsilon, np.minimum(out, self.pure_epsilon))
+        return np.full(order.shape, _INF)
+
+    @cached_property
+    def _split(self) -> tuple[float, DominatingPair]:
+        infinite = [logsumexp(np.append(x[np.isinf(self.loss)], -_INF)) for x in (self.log_p, self.log_q)]
+        slack = math.exp(float(max(infinite)))
+        if slack == 0.0 or slack >= 1.0:
+            return slack, self
+        # the law that gives less away by infinite losses may give away as much: splitting outcomes dominates
+        finite = np.isfinite(self.loss)
+        log_p, log_q = (x[finite] - logsumexp(x[finite]) for x in (self.log_p, self.log_q))
+        return slack, DominatingPair(log_p - log_q, log_p, log_q)
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return self._split[0]
+
+    @property
+    def core(self) -> DominatingPair:
+        """The pair given that no loss is infinite."""
+        return self._split[1]
+
+    @cached_property
+    def pure_epsilon(self) -> float:
+        return float(np.max(np.abs(self.loss), initial=0.0))
+
+    @property
+    def zcdp_rho(self) -> float:
+        return PureDP(self.pure_epsilon).zcdp_rho
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff:
+        """The curve W of (P, Q), or of (Q, P) where ``direction`` is 1: outcomes by decreasing likelihood ratio."""
+        if direction:
+            return self.reversed().tradeoff()
+        above, below = self._above, self._below
+        first = int(np.isneginf(self.loss).sum())  # outcomes of Q alone are part of no event of least Q-mass
+        events = slice(None, first - 1 if first else None, -1)
+        x, w = (Prob(np.minimum(up, 0.0), np.minimum(down, 0.0)) for up, down in zip(above, below, strict=True))
+        ratio = -self.loss[::-1][: self.loss.size - first]
+        return Tradeoff(x.take(events), w.take(events), np.concatenate([ratio, ratio[-1:]]), self.attained)
+
+    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        """The same curve where the pair is a real mechanism, else None."""
+        return self.tradeoff(direction) if self.attained else None
+
+    def loss_tails(self, loss: Array) -> Tails:
+        """Tails of the loss in direction 0, for convolutions."""
+        at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
+        (p_above, q_above), (p_below, q_below) = self._above, self._below
+        return Tails(*(np.minimum(sums[at], 0.0) for sums in (p_above, p_below, q_above, q_below)))
+
+    @cached_property
+    def _lines(self) -> tuple[Array, Array]:
+        t = distinct(np.concatenate([[0.0], np.abs(self.loss[np.isfinite(self.loss)])]))
+        some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, _LINES)).astype(np.intp))
+        return t[some], self.log_profile(t[some])
+
+    def region(self, rank: Prob) -> Prob:
+        return region_from_profile(*self._lines, rank)
+
+
+def _sums(log_mass: Array) -> Array:
+    """Logarithms of running sums, from that of nothing on."""
+    return np.concatenate([[-_INF], np.logaddexp.accumulate(log_mass)])
+
+
+class _Profile:
+    """Profile of (P, Q) for ``t >= 0`` by its breakpoints.
+
+    In ``e^t`` it is linear between them: each value is that at the next breakpoint plus a positive term, the gap times
+    the Q-mass of the losses from there on.
+    """
+
+    def __init__(self, loss: Array, log_p: Array, log_q: Array) -> None:
+        inside = np.isfinite(loss) & (loss > 0.0)
+        self.t = np.concatenate([[0.0], loss[inside]])
+        mass_q = np.concatenate([[-_INF], log_q[inside]])
+        log_slope = np.logaddexp.accumulate(mass_q[::-1])[::-1]
+        falls = log_slope[1:] + logsubexp(self.t[1:], self.t[:-1])
+        infinite = logsumexp(np.concatenate([[-_INF], log_p[np.isposinf(loss)]]))
+        self.log_delta = np.logaddexp.accumulate(np.concatenate([[infinite], falls[::-1]]))[::-1]
+        # delta = exp(top) (end + rise (1 - e^(t - breakpoint))), relative to the larger of the two
+        self.top = np.maximum(np.maximum(self.log_delta, log_slope + self.t), -1e300)
+        self.end, self.rise = np.exp(self.log_delta - self.top), np.exp(log_slope + self.t - self.top)
+
+    def __call__(self, t: Array) -> Array:
+        right = np.minimum(np.searchsorted(self.t, t, side="left"), self.t.size - 1)
+        gap = -np.expm1(np.minimum(t - self.t[right], 0.0))
+        with np.errstate(divide="ignore"):
+            out = self.top[right] + np.log(self.end[right] + self.rise[right] * gap)
+        return np.asarray(np.minimum(np.maximum(out, self.log_delta[right]), 0.0), dtype=float)

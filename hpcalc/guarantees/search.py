@@ -1,0 +1,224 @@
+"""Dominating pairs from privacy profiles: of a search, of a curve given by points, of any guarantee, of compositions.
+
+A convex, nonincreasing H with ``H(0) = 1`` and ``H(a) >= max(0, 1 - a)`` is the hockey-stick curve of a pair of laws
+(Zhu, Dong and Wang 2022). Upper values at finitely many orders, joined by their lower convex hull, lie above the true
+curve and are the curve of a finite pair: slopes jump at the nodes, each jump is the Q-mass of one outcome.
+
+Orders below 1 are those of the other direction with the roles of P and Q exchanged. Their masses are computed there:
+``1 - a (1 - delta)`` has no digits of ``delta`` left where ``a`` is small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+
+from hpcalc.guarantees.guarantee import Guarantee
+from hpcalc.guarantees.pair import DominatingPair
+from hpcalc.logspace import Array, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
+
+__all__ = ["FEW", "composed", "dominating_pair", "pair_of", "profile_nodes", "profile_pair", "sum_in_rows"]
+
+_INF = math.inf
+_RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
+_FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
+_DEEP = -50.0  # below this log delta nodes may lie further apart
+_ROUNDS = 30
+FEW = 3000  # so many joint outcomes are listed
+LogProfile = Callable[[Array], Array]
+
+
+def dominating_pair(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> DominatingPair:
+    """The least dominating pair that nodes of the two directions' profiles allow.
+
+    Parameters
+    ----------
+    forward, backward : tuple of two ndarrays, shape (n,)
+        Distinct increasing ``t >= 0`` and upper bounds on ``log delta`` there, of direction 0 and of direction 1.
+
+    Returns
+    -------
+    DominatingPair
+        Its profile in each direction is the lower convex hull (in ``e^t``) of the nodes of both, raised by 1e-11.
+
+    Examples
+    --------
+    >>> point = (np.array([1.0]), np.array([-np.inf]))
+    >>> pair = dominating_pair(point, point)
+    >>> pair.loss, np.exp(pair.log_p).round(4)
+    (array([-1.,  1.]), array([0.2689, 0.7311]))
+    """
+    at_zero = [float(log_delta[0]) for t, log_delta in (forward, backward) if t[0] == 0.0]
+    log_total = min([0.0, *(value + _RAISE for value in at_zero)])  # total variation is the same in both directions
+    sides = [_positive(*side, log_total) for side in (forward, backward)]
+    log_total = min(log_total, _bridge(*sides[0], *sides[1]))
+    (t, up_q, up_infinite), (s, down_p, down_infinite) = (_jumps(*side, log_total) for side in sides)
+    log_q = np.concatenate([[down_infinite], (down_p + s)[::-1], up_q, [-_INF]])
+    log_p = np.concatenate([[-_INF], down_p[::-1], up_q + t, [up_infinite]])
+    middle = log1mexp(min(float(max(logsumexp(log_p), logsumexp(log_q))), 0.0))
+    here = 1 + s.size  # an outcome of loss 0 takes the rest of both laws
+    loss = np.insert(np.concatenate([[-_INF], -s[::-1], t, [_INF]]), here, 0.0)
+    log_p, log_q = np.insert(log_p, here, middle), np.insert(log_q, here, middle)
+    keep = np.isfinite(log_p) | np.isfinite(log_q)
+    return DominatingPair(loss[keep], log_p[keep], log_q[keep])
+
+
+def _positive(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array]:
+    """The nodes with ``t > 0``, raised; where there is none, one far out that says no more than t = 0 does."""
+    later = t > 0.0
+    if not later.any():
+        return np.array([700.0]), np.array([log_total])
+    return t[later], np.minimum(np.minimum.accumulate(log_delta[later]) + _RAISE, 0.0)
+
+
+def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
+    """Log of the least value at order 1 of a chord between a node of either direction.
+
+    The chord between ``(a, d)`` above order 1 and the other direction's ``(b, g)`` has there the value
+    ``((a-1)(b-1+g) + (b-1) d) / (ab-1)``. Tangents from either end in turn find the chord below which no node lies.
+    """
+
+    def chords(i: int | slice, j: int | slice) -> Array:
+        a, b = log_expm1(t[i]), log_expm1(s[j])
+        return np.asarray(logaddexp(a + logaddexp(b, log_down[j]), b + log_up[i]) - log_expm1(t[i] + s[j]))
+
+    i, best = 0, _INF
+    for _ in range(t.size + s.size):
+        j = int(np.argmin(chords(i, slice(None))))
+        i = int(np.argmin(chords(slice(None), j)))
+        value = float(chords(i, j))
+        if value >= best:
+            break
+        best = value
+    return best
+
+
+def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, float]:
+    """Corners ``t > 0`` of the hull of the nodes and ``(0, log_total)``, the logs of its slope's jumps, and the end."""
+    t = np.concatenate([[0.0], t])
+    log_delta = np.concatenate([[log_total], np.minimum(log_delta, log_total)])
+    slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
+    if not (slope[1:] < slope[:-1]).all():
+        kept, falls = [0], [_INF]
+        for i in range(1, t.size):
+            while True:
+                j = kept[-1]
+                fall = float(logsubexp(log_delta[j], log_delta[i]) - logsubexp(t[i], t[j]))
+                if fall < falls[-1]:
+                    break
+                kept.pop()
+                falls.pop()
+            kept.append(i)
+            falls.append(fall)
+        t, log_delta, slope = t[kept], log_delta[kept], np.array(falls[1:])
+    return t[1:], logsubexp(slope, np.append(slope[1:], -_INF)), float(log_delta[-1])
+
+
+def profile_nodes(
+    log_profile: LogProfile, tolerance: float = 1e-3, breakpoints: Iterable[float] = (), pieces: int = 32
+) -> tuple[Array, Array]:
+    """Nodes of a profile, dense enough that the chords in ``e^t`` between them are nowhere much too large.
+
+    Parameters
+    ----------
+    log_profile : callable
+        From ``t >= 0`` to ``log delta``, arrays of shape (n,).
+    tolerance : float
+        Relative error of delta that is aimed at; any nodes are valid.
+    breakpoints : iterable of float
+        Places where the profile has a corner.
+    pieces : int
+        How many pieces to start from.
+
+    Returns
+    -------
+    t, log_delta : ndarray, shape (n,)
+    """
+    far = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
+    value = log_profile(far)
+    top = far[int(np.argmax(value <= max(_FLOOR, float(value[-1]) + 1e-9)))]
+    corners = [x for x in breakpoints if 0.0 < x < _INF]
+    top = min(top, max(corners)) if corners and float(value[-1]) == -_INF else top
+    t = distinct(np.concatenate([np.linspace(0.0, max(top, 1e-9), pieces + 1), corners]))
+    log_delta = log_profile(t)
+    rough = np.ones(t.size - 1, dtype=bool)  # pieces that may have to be halved
+    for _ in range(_ROUNDS):
+        left = np.flatnonzero(rough & (np.diff(t) > 1e-7 * (1e-3 * top + t[1:])) & (log_delta[:-1] > _FLOOR))
+        if left.size == 0:
+            break
+        middle = 0.5 * (t[left] + t[left + 1])
+        value = log_profile(middle)
+        share = logsubexp(middle, t[left]) - logsubexp(t[left + 1], t[left])
+        chord = logaddexp(log1mexp(share) + log_delta[left], share + log_delta[left + 1])
+        with np.errstate(invalid="ignore"):
+            # half the width, a quarter of the error
+            coarse = chord - value > 4.0 * tolerance * np.where(chord < _DEEP, 10.0, 1.0)
+        rough[:] = False
+        rough[left] = coarse
+        rough = np.insert(rough, left + 1, coarse)
+        t, log_delta = np.insert(t, left + 1, middle), np.insert(log_delta, left + 1, value)
+    return t, log_delta
+
+
+def profile_pair(
+    profiles: Sequence[LogProfile],
+    tolerance: float = 1e-3,
+    breakpoints: Iterable[float] = (),
+    pieces: int = 32,
+) -> DominatingPair:
+    """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same)."""
+    corners = tuple(breakpoints)
+    nodes = [profile_nodes(profile, tolerance, corners, pieces) for profile in profiles]
+    return dominating_pair(nodes[0], nodes[-1])
+
+
+def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
+    """A finite dominating pair of any guarantee.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> pair = pair_of(Gaussian(1.0))
+    >>> bool(0.0 < pair.log_profile(2.0) - Gaussian(1.0).log_profile(2.0) < 1e-3)
+    True
+    """
+    known = getattr(guarantee, "pair", guarantee)
+    if isinstance(known, DominatingPair):
+        return known
+    directions = (0,) if guarantee.symmetric else (0, 1)
+    profiles = [partial(guarantee.log_profile_of, direction) for direction in directions]
+    return profile_pair(profiles, tolerance, (guarantee.core.pure_epsilon,))
+
+
+def composed(first: DominatingPair, second: DominatingPair, tolerance: float = 1e-3) -> DominatingPair:
+    """A dominating pair of both, the second one possibly chosen by what the first released.
+
+    All pairs of outcomes where they are few. Else nodes of ``delta(t) = E[delta_1(t - loss_2)]`` (under P).
+    """
+    if first.loss.size * second.loss.size <= FEW:
+        log_p, log_q = np.add.outer(first.log_p, second.log_p), np.add.outer(first.log_q, second.log_q)
+        return DominatingPair.from_masses(log_p.ravel(), log_q.ravel(), first.attained and second.attained)
+
+    def profile(one: DominatingPair, other: DominatingPair) -> LogProfile:
+        some = np.isfinite(other.log_p)
+        loss, log_p = other.loss[some], other.log_p[some]
+
+        def log_profile(t: Array) -> Array:
+            return sum_in_rows(t, lambda row: log_p + one.log_profile_of(0, row - loss), loss.size)
+
+        return log_profile
+
+    directions = [(first, second)]
+    if not (first.symmetric and second.symmetric):
+        directions.append((first.reversed(), second.reversed()))
+    return profile_pair([profile(*both) for both in directions], tolerance)
+
+
+def sum_in_rows(t: Array, terms: Callable[[Array], Array], width: int) -> Array:
+    """Log of the sum of ``terms`` at each t, few enough rows at a time to stay in the cache."""
+    rows = max(1, (1 << 17) // width)
+    parts = [logsumexp(terms(t[i : i + rows, None])) for i in range(0, t.size, rows)]
+    return np.minimum(np.concatenate(parts), 0.0)

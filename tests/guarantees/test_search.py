@@ -1,0 +1,113 @@
+"""Dominating pairs from nodes of a profile: the hull of the nodes, in both directions, and what is made of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from enumerated import as_pair, divergence, excess, exchanged, followed, random_two, weakened
+
+from hpcalc.conversion import epsilon_from_profile
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, search
+from hpcalc.guarantees.search import composed, dominating_pair, pair_of, profile_nodes
+from hpcalc.logspace import logaddexp
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(21)
+
+
+def nodes_of(two, rng):
+    """Nodes at random places, with 0 or without."""
+    t = np.sort(rng.uniform(0.0, 4.0, int(rng.integers(1, 12))))
+    t[0] = t[0] if rng.random() < 0.5 else 0.0
+    with np.errstate(divide="ignore"):
+        return t, np.log([divergence(two, math.exp(x)) for x in t])
+
+
+def test_nodes_of_a_convex_profile_come_back(rng):
+    for _ in range(300):
+        two = random_two(rng)
+        sides = [nodes_of(laws, rng) for laws in (two, exchanged(two))]
+        pair = dominating_pair(*sides)
+        for direction, (t, log_delta) in enumerate(sides):
+            inner = (t > 0.0) & (log_delta > -30.0)  # at 0 the other direction's nodes may know better
+            np.testing.assert_allclose(pair.log_profile_of(direction, t[inner]), log_delta[inner], rtol=0, atol=1e-9)
+        assert (excess(pair, two) > -1e-12).all()
+
+
+def test_nodes_above_the_hull_are_lowered_to_it():
+    # the middle node is above the chord of its neighbours (in e^t)
+    t = np.log([1.0, 2.0, 3.0])
+    pair = dominating_pair((t, np.log([0.5, 0.4, 0.1])), (t, np.log([0.5, 0.4, 0.1])))
+    assert math.exp(pair.log_profile(t[1])) == pytest.approx(0.3, rel=1e-9)
+
+
+def test_one_point_is_the_worst_case_of_approximate_dp():
+    point = (np.array([1.0]), np.log(np.array([1e-6])))
+    pair, known = dominating_pair(point, point), ApproxDP(1.0, 1e-6)
+    t = np.linspace(0.0, 2.0, 21)
+    np.testing.assert_allclose(pair.log_profile(t), known.log_profile(t), atol=1e-9)
+    assert pair.slack == pytest.approx(1e-6)
+
+
+def test_a_node_at_zero_alone_says_what_total_variation_says():
+    point = (np.array([0.0]), np.log(np.array([0.25])))
+    assert np.exp(dominating_pair(point, point).log_profile([0.0, 5.0])) == pytest.approx([0.25, 0.25])
+
+
+@pytest.mark.parametrize(
+    "base", [Gaussian(2.0), Gaussian(0.3), Gaussian(100.0), Laplace(1.0), PureDP(1.0), ApproxDP(0.5, 1e-7), ZCDP(0.1)]
+)
+def test_the_pair_of_a_guarantee_is_never_below_it_and_hardly_above(base):
+    pair = pair_of(base)
+    for log_delta in (math.log(0.01), math.log(1e-6), -40.0):
+        true, found = (epsilon_from_profile(x.log_profile, log_delta) for x in (base, pair))
+        assert found == true == math.inf or true <= found + 1e-12 <= true * (1.0 + 2e-4) + 1e-9
+    t = np.linspace(0.0, 5.0, 201)
+    if base.exact_profile:  # a profile converted from a Rényi curve need not be convex: its hull is smaller
+        assert (pair.log_profile(t) >= base.log_profile(t) - 1e-12).all()
+
+
+def test_nodes_reach_as_far_as_the_profile_does():
+    t, log_delta = profile_nodes(Gaussian(1.0).log_profile)
+    assert log_delta[-1] <= -100.0
+    assert (np.diff(t) > 0.0).all()
+
+
+def test_a_composition_listed_and_by_nodes_dominates_adaptive_mechanisms(rng, monkeypatch):
+    for few in (search.FEW, 0):
+        monkeypatch.setattr(search, "FEW", few)
+        for _ in range(40 if few else 10):
+            first, final = random_two(rng), random_two(rng)
+            pair = composed(as_pair(first), as_pair(final))
+            alone = followed(first, [final] * len(first[0]))
+            found = excess(pair, alone)
+            assert (found > -1e-12).all()
+            assert few == 0 or (found < 1e-4).all()
+            assert (excess(pair, followed(first, [weakened(rng, final) for _ in first[0]])) > -1e-12).all()
+
+
+def test_gaussians_compose_to_a_gaussian():
+    pair = composed(pair_of(Gaussian(2.0)), pair_of(Gaussian(3.0)))
+    both = Gaussian(1.0 / math.sqrt(1.0 / 4.0 + 1.0 / 9.0))
+    true, found = (epsilon_from_profile(x.log_profile, math.log(1e-6)) for x in (both, pair))
+    assert true <= found <= true * (1.0 + 1e-4)
+
+
+@pytest.mark.slow
+def test_thousands_of_random_compositions(rng):
+    for _ in range(2000):
+        first, final = random_two(rng), random_two(rng)
+        pair = composed(as_pair(first), as_pair(final))
+        assert (excess(pair, followed(first, [weakened(rng, final) for _ in first[0]])) > -1e-12).all()
+        sides = [nodes_of(laws, rng) for laws in (first, exchanged(first))]
+        assert (excess(dominating_pair(*sides), first) > -1e-12).all()
+
+
+def test_log_space_helpers_agree():
+    assert float(search.sum_in_rows(np.zeros(1), lambda row: np.log([0.25, 0.5]) + row, 2)[0]) == pytest.approx(
+        float(logaddexp(math.log(0.25), math.log(0.5)))
+    )
