@@ -6,6 +6,7 @@ parameter), the value that was given and the remedy; the command line prints it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 __all__ = [
@@ -75,9 +76,21 @@ class NoFiniteBound(HpcalcError):
 
 
 class TargetOutOfReach(HpcalcError):
-    """No parameter meets the target; the text gives the reachable range and the nearest thing that works."""
+    """No parameter meets the target; the text gives the nearest thing that works.
+
+    Parameters
+    ----------
+    text : str
+        What to tell the user.
+    reachable : mapping, optional
+        ``low`` and ``high`` of the targets that can be met; None where there is no such end.
+    """
 
     exit_code = ExitCode.NO_FINITE_BOUND
+
+    def __init__(self, text: str, reachable: Mapping[str, float | None] | None = None) -> None:
+        self.reachable = reachable
+        super().__init__(text)
 
 
 class DataFileError(HpcalcError):

@@ -1,8 +1,8 @@
-"""The last printable number that meets a target.
+"""Root finding, all of it: the last printable value that passes, the least value that passes, the least of a function.
 
-A plan's answer is printed with six significant digits, so only such numbers are ever tried: they are counted off in
-order, and the search ends with two neighbours of which one passes and the next does not. Both were asked through the
-same function, so the answer needs no rounding and no second check.
+A solver returns a value that passes, never the middle of a bracket. A plan's answer is printed with six significant
+digits, so only such numbers are tried: they are counted off in order, and the search ends with two neighbours of which
+one passes and the next does not; the answer needs no rounding afterwards and no second check.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["Crossing", "Grid", "last_passing"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Crossing", "Grid", "first_true", "last_passing", "least_passing", "log_minimum"]
 
 T = TypeVar("T")
 _FLAT = 60.0  # stands for the logarithm of zero or infinity
-_PATIENCE = 60  # evaluations after which only halving is left
+_PATIENCE = 40  # evaluations after which only halving is left: a knob of speed
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Grid:
     digits: int = 6
 
     @property
-    def _sign(self) -> int:
+    def sign(self) -> int:
+        """1 where larger numbers are bolder, -1 where smaller ones are."""
         return 1 if self.boldest >= self.safest else -1
 
     def _count(self, x: float) -> int:
@@ -58,12 +62,12 @@ class Grid:
 
     def value(self, index: int) -> float:
         """The number at a position; larger positions are bolder."""
-        return self._number(self._sign * index)
+        return self._number(self.sign * index)
 
     def index(self, x: float) -> int:
         """Position of the boldest printable number not bolder than ``x``."""
         count = self._count(x)
-        if self._sign > 0:
+        if self.sign > 0:
             return count
         return -count if self._number(count) == x else -(count + 1)
 
@@ -71,7 +75,7 @@ class Grid:
     def first(self) -> int:
         """Position of the safest number in the range."""
         index = self.index(self.safest)
-        return index if self._sign * self.value(index) >= self._sign * self.safest else index + 1
+        return index if self.sign * self.value(index) >= self.sign * self.safest else index + 1
 
     @property
     def last(self) -> int:
@@ -101,13 +105,7 @@ class Crossing(Generic[T]):
     refused: T | None
 
 
-def last_passing(
-    function: Callable[[float], tuple[float, T]],
-    target: float,
-    grid: Grid,
-    start: float,
-    slope: float | None = None,
-) -> Crossing[T]:
+def last_passing(function: Callable[[float], tuple[float, T]], target: float, grid: Grid, start: float) -> Crossing[T]:
     """The boldest number of a grid at which ``function`` stays at or below ``target``.
 
     Parameters
@@ -120,8 +118,6 @@ def last_passing(
         What may be tried.
     start : float
         First guess.
-    slope : float, optional
-        Roughly the rise of ``log epsilon`` per unit of ``log value`` near the answer, where it is known.
 
     Returns
     -------
@@ -129,14 +125,13 @@ def last_passing(
 
     Notes
     -----
-    Secant steps on ``log epsilon`` against ``log value`` until the answer is bracketed; then inverse parabolas where
-    the values look smooth and halving where they do not (Chandrupatla 1997), so that noise and jumps cost little. About
-    eight evaluations for a smooth function.
+    Secant steps on ``log epsilon`` against ``log value`` until the answer is bracketed; then false position with the
+    weight of an end that stays halved each time (the Illinois rule), and plain halving where that takes too long, so
+    that noise and jumps cost little.
 
     References
     ----------
-    Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without using
-    derivatives", Advances in Engineering Software 28 (1997).
+    Dowell and Jarratt, "A modified regula falsi method for computing the root of an equation", BIT 11 (1971).
 
     Examples
     --------
@@ -144,100 +139,163 @@ def last_passing(
     >>> found.value, found.beyond
     (1.41421, 1.41422)
     """
-    first, last = grid.first, grid.last
-    seen: dict[int, tuple[float, T]] = {}
+    first, last, sign = grid.first, grid.last, grid.sign
+    answers: dict[int, tuple[float, T]] = {}
 
-    def gap(index: int) -> float:
-        if index not in seen:
-            seen[index] = function(grid.value(index))
-        value = seen[index][0]
-        if not value <= target:  # NaN fails
-            over = math.log(value / target) if 0.0 < value < math.inf else _FLAT
-            return max(over, 1e-300)
-        return max(math.log(value / target), -_FLAT) if value > 0.0 else -_FLAT
+    def excess(index: int) -> float:
+        """``log(epsilon / target)``, above 0 exactly where the number fails."""
+        if index not in answers:
+            answers[index] = function(grid.value(index))
+        value = answers[index][0]
+        ratio = value / target if value > 0.0 else 0.0
+        size = min(max(math.log(ratio) if 0.0 < ratio < math.inf else math.copysign(_FLAT, ratio - 1.0), -_FLAT), _FLAT)
+        return size if value <= target else max(size, 1e-300) if size == size else _FLAT  # NaN fails
 
     def place(index: int) -> float:
-        return math.log(grid.value(index)) * (1.0 if grid.boldest >= grid.safest else -1.0)
+        return sign * math.log(grid.value(index))
 
-    def near(x: float) -> int:
-        x = x if grid.boldest >= grid.safest else -x
-        return grid.index(min(max(math.exp(min(max(x, -700.0), 700.0)), 1e-300), 1e300))
+    def position(x: float) -> int:
+        return min(max(grid.index(math.exp(min(max(sign * x, -690.0), 690.0))), first), last)
 
-    def done(passing: int | None, failing: int | None) -> Crossing[T]:
-        here = None if passing is None else seen[passing]
-        there = None if failing is None else seen[failing]
-        return Crossing(
-            None if passing is None else grid.value(passing),
-            None if here is None else here[1],
-            None if failing is None else grid.value(failing),
-            None if there is None else there[1],
-        )
-
-    passing: int | None = None
-    failing: int | None = None
     index = min(max(grid.index(start), first), last)
-    trail: list[tuple[float, float]] = []  # (place, gap), the newest last
-    while passing is None or failing is None:
-        value = gap(index)
-        trail.append((place(index), value))
-        if value <= 0.0:
-            passing = index
-        else:
-            failing = index
-        if passing == last or failing == first:
-            return done(passing, failing)
-        towards = 1.0 if failing is None else -1.0
-        step = 1.0 + 2.0 ** max(len(trail) - 2, 0)  # grows while nothing is bracketed
-        here = trail[-1][0]
-        guess = _secant(trail)
-        if guess is None and slope and abs(value) < _FLAT:
-            guess = here - value / abs(slope)
-        if guess is not None and (guess - here) * towards > 0.0:
-            # a little too far, to have the answer in between
-            move = min(max((guess - here) * towards * 1.05, 1e-5), 100.0 * step)
-        else:
-            move = min(20.0 * abs(value) + 1e-3, 1.0) * step  # a first guess that is near is not left by far
-        ahead = near(here + towards * move)
-        index = min(max(max(ahead, index + 1) if failing is None else min(ahead, index - 1), first), last)
-    at = [passing, failing] if trail[-1][1] <= 0.0 else [failing, passing]
-    at.append(at[1])
-    share: float | None = _secant_share(*(gap(i) for i in at[:2]))
-    while failing - passing > 1:
-        # at: the newest point, the one on the other side of the answer, the one before
-        index = (passing + failing) // 2
-        if share is not None and len(seen) < _PATIENCE:
-            here, there = (place(i) for i in at[:2])
-            index = near(here + share * (there - here))
-            index = min(max(index, passing + 1), failing - 1)
-        if gap(index) <= 0.0:
-            passing = index
-        else:
-            failing = index
-        at = [index, at[1], at[0]] if at[0] not in (passing, failing) else [index, at[0], at[1]]
-        share = _parabola_share([place(i) for i in at], [gap(i) for i in at])
-    return done(passing, failing)
+    low: int | None = None  # the boldest that passed
+    high: int | None = None  # the safest that failed
+    size = excess(index)
+    trail = [(place(index), size)]
+    while True:
+        low, high = (index, high) if size <= 0.0 else (low, index)
+        if low == last or high == first or (low is not None and high is not None):
+            break
+        ahead = _next_place(trail, 1.0 if high is None else -1.0)
+        index = max(position(ahead), index + 1) if high is None else min(position(ahead), index - 1)
+        size = excess(index)
+        trail.append((place(index), size))
+    if low is not None and high is not None:
+        below, above, kept = excess(low), excess(high), 0
+        while high - low > 1:
+            index = (low + high) // 2
+            if abs(below) < _FLAT and above < _FLAT and len(answers) < _PATIENCE:
+                share = below / (below - above)
+                index = min(max(position(place(low) + share * (place(high) - place(low))), low + 1), high - 1)
+            size = excess(index)
+            if size <= 0.0:
+                low, below, above, kept = index, size, above / (2.0 if kept > 0 else 1.0), 1
+            else:
+                high, above, below, kept = index, size, below / (2.0 if kept < 0 else 1.0), -1
+    return Crossing(
+        None if low is None else grid.value(low),
+        None if low is None else answers[low][1],
+        None if high is None else grid.value(high),
+        None if high is None else answers[high][1],
+    )
 
 
-def _secant(trail: list[tuple[float, float]]) -> float | None:
-    """Where the line through the two points nearest to zero crosses it."""
+def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
+    """Where to look next while nothing brackets the answer: a little beyond where the secant crosses zero."""
+    here, size = trail[-1]
+    widest = 1.0 + 2.0 ** max(len(trail) - 2, 0)
     usable = sorted((point for point in trail if abs(point[1]) < _FLAT), key=lambda point: abs(point[1]))
-    if len(usable) < 2 or usable[0][1] == usable[1][1]:
-        return None
-    (x0, g0), (x1, g1) = usable[:2]
-    return x0 - g0 * (x1 - x0) / (g1 - g0)
+    if len(usable) > 1 and usable[0][1] != usable[1][1]:
+        (x0, g0), (x1, g1) = usable[:2]
+        reach = (x0 - g0 * (x1 - x0) / (g1 - g0) - here) * towards
+        if reach > 0.0:
+            return here + towards * min(max(1.05 * reach, 1e-5), 100.0 * widest)
+    return here + towards * min(20.0 * abs(size) + 1e-3, 1.0) * widest  # a first guess that is close is not left by far
 
 
-def _secant_share(g1: float, g2: float) -> float | None:
-    """Share of the way from point 1 to point 2 at which their line crosses zero."""
-    return None if _FLAT in (abs(g1), abs(g2)) else g1 / (g1 - g2)
+def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Smallest whole number in [low, high] that holds, given that ``high`` does and that holding is monotone.
+
+    Examples
+    --------
+    >>> first_true(lambda n: n * n >= 50, 1, 100)
+    8
+    """
+    if holds(low):
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def _parabola_share(x: list[float], g: list[float]) -> float | None:
-    """The same for the inverse parabola through three points; None where it is not to be trusted."""
-    (x1, x2, x3), (g1, g2, g3) = x, g
-    if _FLAT in (abs(g1), abs(g2), abs(g3)) or g3 in (g1, g2) or x3 == x2:
-        return None
-    place, level = (x1 - x2) / (x3 - x2), (g1 - g2) / (g3 - g2)
-    if not (0.0 <= place <= 1.0 and 1.0 - math.sqrt(1.0 - place) < level < math.sqrt(place)):
-        return None
-    return g1 / (g2 - g1) * g3 / (g2 - g3) + (x3 - x1) / (x2 - x1) * g1 / (g3 - g1) * g2 / (g3 - g2)
+def least_passing(passes: Callable[[float], bool], low: float, high: float, accuracy: float = 1e-12) -> float:
+    """A number that passes, the least but for a relative ``accuracy``, between one that fails and one that passes.
+
+    Parameters
+    ----------
+    passes : callable
+        Whether a number passes; whatever lies above a number that passes does too.
+    low, high : float
+        A number >= 0 that fails, and one that passes (neither is asked).
+    accuracy : float
+        Largest relative distance to a number that fails.
+
+    Examples
+    --------
+    >>> root = least_passing(lambda x: x * x >= 2.0, 0.0, 2.0)
+    >>> root * root >= 2.0, round(root, 9)
+    (True, 1.414213562)
+    """
+    while high - low > accuracy * high:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def log_minimum(
+    values: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    x: NDArray[np.float64],
+    *,
+    accuracy: float = 1e-3,
+    reach: tuple[float, float] | None = None,
+) -> tuple[float, float]:
+    """Where a function is least, by a grid that narrows fourfold around its least value.
+
+    Parameters
+    ----------
+    values : callable
+        From numbers, shape (n,), to values of the same shape; inf where there is none.
+    x : ndarray, shape (n,)
+        Evenly spaced numbers to start from, by size (logarithms, as a rule).
+    accuracy : float
+        Last step of the grid.
+    reach : tuple of float, optional
+        How far the first grid may be moved while the least value lies at its end.
+
+    Returns
+    -------
+    place, value : float
+        The best number that was tried and its value (inf where every value is).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> place, value = log_minimum(lambda x: (x - 1.2345) ** 2, np.arange(-3.0, 4.0))
+    >>> round(place, 2)
+    1.23
+    """
+    low, high = (float(x[0]), float(x[-1])) if reach is None else reach
+    step = float(x[1] - x[0])
+    best_place, best = float(x[0]), math.inf
+    moving = True
+    while True:
+        found = values(x)
+        top = int(np.argmin(found))
+        better = float(found[top]) < best
+        if better:
+            best_place, best = float(x[top]), float(found[top])
+        width = float(x[-1] - x[0])
+        if moving and better and top == 0 and x[0] > low:
+            x = x - min(width, float(x[0]) - low)
+        elif moving and better and top == x.size - 1 and x[-1] < high:
+            x = x + min(width, high - float(x[-1]))
+        elif step < accuracy or best == math.inf:
+            return best_place, best
+        else:
+            moving = False
+            step /= 4.0
+            x = best_place + np.arange(-4.0, 5.0) * step
+            x = x[(x >= low) & (x <= high)]

@@ -32,6 +32,7 @@ def _answer(settings: Settings) -> Any:
             success_rate=settings["success_rate"],
             scores=scores_from(settings),
             minimize=bool(settings["minimize"]),
+            curves=settings["plot"] is not None,
             progress=progress,
             **{key: settings[key] for key in _FOOTING},
             **accounting(settings),

@@ -37,11 +37,13 @@ class Failed:
 
     def document(self) -> dict[str, Any]:
         """Plain document, as a result has it."""
+        reachable = getattr(self.error, "reachable", None)
         return {
             "hpcalc_version": __version__,
             "command": self.command,
             "epsilon": None,
             "reason": " ".join(str(self.error).split()),
+            **({"reachable": reachable} if reachable is not None else {}),
             "warnings": [],
         }
 

@@ -23,16 +23,18 @@ def _answer(settings: Settings) -> Any:
         settings, compositions = _without(settings, "compose")
         if settings["solve_for"] == "dpsgd-noise":
             settings, sampling = _sampling(settings)
-        options = {"compositions": compositions, "sampling": sampling}
+        options: dict[str, Any] = {"compositions": compositions, "sampling": sampling}
     else:
         options = {}
     modifiers = {key: settings[key] for key in ("max_runs", "at_least_one") if settings[key]}
     named, laws = law_parameters(settings, optional=True), laws_named(settings)
     if named is None:
-        if settings["mean"] is not None:
+        if noise:
+            options["mean"] = settings["mean"]
+        elif settings["mean"] is not None:
             settings.refuse("mean", "is what plan solves for: leave it out")
         if modifiers:
-            from hpcalc.questions.shapes import default_laws
+            from hpcalc.questions.family import default_laws
 
             laws = [{**law, **modifiers} for law in laws or default_laws()]
     with Progress() as progress:

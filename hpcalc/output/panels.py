@@ -13,7 +13,7 @@ from hpcalc.conversion import delta_at
 from hpcalc.errors import HpcalcError
 from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Prob, round_up
-from hpcalc.questions.comparing import CompareResult, Entry, compare
+from hpcalc.questions.comparing import CompareResult, Entry
 from hpcalc.questions.planning import PlanResult
 from hpcalc.questions.rows import Aims, quantile_or_none
 from hpcalc.questions.search_cost import BoundResult
@@ -22,7 +22,6 @@ from hpcalc.questions.usefulness import UtilityResult
 __all__ = ["Axis", "Panel", "Series", "panels_of"]
 
 _LOG10 = math.log(10.0)
-_CURVE_MEANS = 13
 _LARGEST_MEAN = 1e9  # what lies beyond is told, not drawn
 
 
@@ -155,14 +154,14 @@ def _one_run(result: BoundResult, epsilon: float) -> float:
 
 def _compare(result: CompareResult) -> list[Panel]:
     swept = "sweep" in result.footing
-    curves = result if swept else _curves(result)
-    labels = list(dict.fromkeys(entry.shape.label for entry in result.entries))
+    curves = result.entries if swept else result.curves
+    labels = list(dict.fromkeys(entry.family.label for entry in result.entries))
 
     def series(pick: Any) -> tuple[Series, ...]:
         out = []
         for style, label in enumerate(labels):
-            line = [pick(entry) for entry in curves.entries if entry.shape.label == label and _drawn(entry)]
-            marks = [pick(entry) for entry in result.entries if entry.shape.label == label and _drawn(entry)]
+            line = [pick(entry) for entry in curves if entry.family.label == label and _drawn(entry)]
+            marks = [pick(entry) for entry in result.entries if entry.family.label == label and _drawn(entry)]
             if line:
                 out.append(_series(label, line, style))
             if marks and not swept:
@@ -177,34 +176,6 @@ def _compare(result: CompareResult) -> list[Panel]:
 
 def _drawn(entry: Entry) -> bool:
     return entry.runs is not None and entry.cost is not None and entry.runs.mean <= _LARGEST_MEAN
-
-
-def _curves(result: CompareResult) -> CompareResult:
-    """Each law at means around its row's, so that the row can be seen on its curve."""
-    found: list[Entry] = []
-    aims = result.aims
-    for row in result.entries:
-        if row.shape.scale is None or row.cost is None or not _drawn(row):
-            continue
-        assert row.runs is not None
-        top = max(3.0 * row.runs.mean, 30.0)
-        means = np.exp(np.linspace(0.0, math.log(top), _CURVE_MEANS)).tolist()
-        swept = compare(
-            result.base,
-            [row.shape],
-            sweep=means,
-            success_rate=aims.success_rate,
-            scores=aims.scores,
-            minimize=aims.minimize,
-            delta=result.delta,
-            method=row.cost.method,
-            conversion=row.cost.conversion,
-            orders=row.cost.orders if row.cost.restricted else None,
-            lower=False,
-        )
-        points = [*(entry for entry in swept.entries if entry.runs is not None), row]
-        found += sorted(points, key=lambda entry: entry.runs.mean if entry.runs is not None else 0.0)
-    return CompareResult(result.base, result.delta, tuple(found), {}, aims)
 
 
 def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
@@ -245,7 +216,7 @@ def _plan(result: PlanResult) -> list[Panel]:
             late = quantile_or_none(item.runs, 0.95)
             if late is not None and late <= _LARGEST_MEAN:
                 point = (float(max(late, 1)), result.aims.fields(item.runs).get(key))
-                out.append(_series(item.shape.label, [point], style, line=False))
+                out.append(_series(item.family.label, [point], style, line=False))
         return tuple(out)
 
     runs = Axis("runs, 95 % quantile", log=True)

@@ -267,12 +267,10 @@ class _Writer:
             parts.append(f"a good run is found with probability {chance}")
         if rest.get("expected_score") is not None:
             parts.append(f"its expected score is {self.text(rest['expected_score'], ('expected_score',))}")
-        late = (rest.get("runs") or {}).get("p95")
+        late = rest.get("p95_runs")
         if late is not None:
             parts.append(f"95 % of searches take at most {late} runs")
         text = "; ".join(parts)
-        if "runs" in rest:
-            rest["quantiles_of_K"] = rest.pop("runs")
         return [Headline(f"{name}{text[:1].upper()}{text[1:]}.")] if text else []
 
     def _compare(self, rest: dict[str, Any]) -> list[Block]:
@@ -302,16 +300,17 @@ class _Writer:
         remarks = []
         # what was solved for is a parameter of the law, unless it is the noise
         shown = all(
-            "value" in row and (row.get("parameters") or {}).get(row.get("solved_for")) == row["value"] for row in rows
+            "value" in row and (row.get("law") or {}).get(row.get("solved_for")) == row["value"] for row in rows
         )
         for row in rows:
-            law = str(row.get("dist", ""))
-            parameters = row.get("parameters") or {}
+            of_k = row.get("law") or {}
+            law = str(of_k.get("dist", ""))
+            parameters = {key: value for key, value in of_k.items() if key not in ("dist", "mean", "prob_zero")}
             if parameters:
                 law += f" {self.text(parameters, ('parameters',)).removeprefix(f'{law} ')}"
             if row.get("reason"):
                 remarks.append(f"{law or row.get('mechanism', '')}: {row['reason']}")
-            hidden = ("dist", "parameters", "reason", *(("solved_for", "value") if shown else ()))
+            hidden = ("dist", "law", "reason", *(("solved_for", "value") if shown else ()))
             rest = {key: value for key, value in row.items() if key not in hidden}
             if "mechanism" in rest:  # the first cell must tell rows apart, for a grid in parts repeats it
                 kind = (rest.pop("mechanism"), law, rest.pop("noise", ""))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hpcalc import __version__
-from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
+from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
-from hpcalc.questions.oracle import CostOracle, Ticker
-from hpcalc.questions.planning import Solution, law_at_epsilon, law_at_success, unreachable
-from hpcalc.questions.rows import Aims, finite_mean, law_fields, quantile_or_none
-from hpcalc.questions.search_cost import BoundResult, finite
-from hpcalc.questions.shapes import DEFAULT_SHAPES, LawLike, Shape, shape_of, shapes_of
+from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
+from hpcalc.questions.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
+from hpcalc.questions.planning import Solution, solve_runs, solve_success, unreachable
+from hpcalc.questions.rows import Aims, law_document, length_fields, upper_or_none
+from hpcalc.questions.search_cost import BoundResult
 
 __all__ = ["CompareResult", "Entry", "compare", "parse_sweep"]
 
-Progress = Callable[[int, int], None]
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
+_CURVE_MEANS = 13
+_LONGEST_CURVE = 1e9  # mean number of runs beyond which a law is told, not drawn
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Entry:
 
     Attributes
     ----------
-    shape : Shape
+    family : LawFamily
         The law but for its scale.
     runs : RunCount or None
         The law; None where it cannot take what was asked of it.
@@ -38,12 +41,25 @@ class Entry:
         What ``bound`` says.
     reason : str or None
         Why there is no law, or no finite bound.
+    in_use : bool
+        Whether this is the law that the user's own search draws K from.
     """
 
-    shape: Shape
-    runs: RunCount | None
-    cost: BoundResult | None
+    family: LawFamily
+    runs: RunCount | None = None
+    cost: BoundResult | None = None
     reason: str | None = None
+    in_use: bool = False
+
+    def row(self, aims: Aims) -> dict[str, Any]:
+        """The entry under the published keys."""
+        mark = {"in_use": True} if self.in_use else {}
+        if self.runs is None or self.cost is None:
+            law = {"dist": self.family.dist, **self.family.parameters}
+            return {"law": law, **mark, "epsilon": None, "reason": self.reason}
+        out: dict[str, Any] = {"law": law_document(self.runs), **mark, **length_fields(self.runs, 95)}
+        out |= cost_fields(self.cost) | aims.fields(self.runs)
+        return out if self.reason is None else {**out, "reason": self.reason}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +76,10 @@ class CompareResult:
         In the order the laws were named; in a sweep, law by law and mean by mean.
     footing : dict
         What the laws have in common: mean, at_epsilon, at_success or sweep.
+    aims : Aims
+        What the search is for.
+    curves : tuple of Entry
+        Each law at means around its row's, where they were asked for: what a picture shows beside the rows.
     """
 
     base: Guarantee
@@ -67,6 +87,7 @@ class CompareResult:
     entries: tuple[Entry, ...]
     footing: dict[str, Any]
     aims: Aims
+    curves: tuple[Entry, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -77,28 +98,22 @@ class CompareResult:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows under the published keys."""
-        return [_row(entry, self.aims) for entry in self.entries]
+        return [entry.row(self.aims) for entry in self.entries]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know."""
-        out = [*self.base.warnings, *self.aims.warnings]
-        return tuple(dict.fromkeys(out))
-
-    @property
-    def _single_run(self) -> float | None:
-        """ε of one run: what every row stands beside."""
-        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
-        return None if single is None else finite(single.value)
+        return tuple(dict.fromkeys([*self.base.warnings, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
+        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
         out: dict[str, Any] = {
             "hpcalc_version": __version__,
             "command": "compare",
             "base": self.base.describe(),
             "delta": self.delta,
-            "single_run": {"epsilon": self._single_run},
+            "single_run": {"epsilon": None if single is None else upper_or_none(single.value)},
             **self.footing,
         }
         if self.aims.success_rate is not None:
@@ -108,25 +123,6 @@ class CompareResult:
             out["reason"] = next((entry.reason for entry in self.entries if entry.reason), "no bound is finite")
         out["warnings"] = list(self.warnings)
         return out
-
-
-def _row(entry: Entry, aims: Aims) -> dict[str, Any]:
-    runs, cost = entry.runs, entry.cost
-    if runs is None or cost is None:
-        return {"dist": entry.shape.dist, "parameters": dict(entry.shape.parameters), "epsilon": None,
-                "reason": entry.reason}  # fmt: skip
-    out: dict[str, Any] = law_fields(runs)
-    out["mean_runs"] = finite_mean(runs)
-    out["p95_runs"] = quantile_or_none(runs, 0.95)
-    out["prob_zero"] = runs.prob_zero
-    out["epsilon"] = finite(cost.epsilon)
-    out["method"] = cost.best.method if cost.best is not None else None
-    if cost.lower is not None:
-        out["lower_bound"] = finite(cost.lower.epsilon)
-    out.update(aims.fields(runs))
-    if entry.reason is not None:
-        out["reason"] = entry.reason
-    return out
 
 
 def parse_sweep(text: str) -> list[float]:
@@ -163,6 +159,7 @@ def compare(
     at_epsilon: float | None = None,
     at_success: float | None = None,
     sweep: str | Iterable[float] | None = None,
+    in_use: LawLike | None = None,
     success_rate: float | None = None,
     scores: Iterable[float] | None = None,
     minimize: bool = False,
@@ -171,7 +168,9 @@ def compare(
     conversion: str = "best",
     orders: Any = None,
     lower: bool = True,
+    curves: bool = False,
     progress: Progress | None = None,
+    **release: Any,
 ) -> CompareResult:
     """Laws of K side by side: at one mean, at one ε, or at one chance of success.
 
@@ -180,23 +179,30 @@ def compare(
     base : Guarantee
         Guarantee of one run.
     laws : iterable of RunCount, str or mapping, optional
-        Default: Poisson, the truncated negative binomial with eta -0.5, 0, 0.5 and 1, and a fixed number of runs.
+        Default: Poisson, the truncated negative binomial with eta -0.5, 0, 0.5 and 1, and the composition of every run,
+        which is what a grid costs.
     mean : float, optional
-        Common mean, 10 by default. A law whose own scale was given keeps it.
+        Common mean; that of the law in use, else 10, by default. A law whose own scale was given keeps it.
     at_epsilon : float, optional
         Solve every law's scale so that the whole search costs at most this.
     at_success : float, optional
         Solve every law's scale for the fewest runs with this chance of success; needs ``success_rate``.
     sweep : str or iterable of float, optional
         ``"mean=1:1000:30"``, or means: a row for each law and mean.
+    in_use : RunCount, str or mapping, optional
+        The law that K is drawn from so far: a marked row, as it is, above the others.
     success_rate, scores, minimize
         As in ``utility``.
     delta, method, conversion, orders
         As in ``bound``.
     lower : bool
         Also evaluate lower bounds.
+    curves : bool
+        Also price each law at means around its row's, for a picture.
     progress : callable, optional
         Called with (done, expected) evaluations.
+    **release
+        Further arguments of ``bound``: what else is released, and how the search was run.
 
     Returns
     -------
@@ -206,72 +212,105 @@ def compare(
     --------
     >>> from hpcalc.guarantees import ZCDP
     >>> rows = compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], mean=10.0).rows
-    >>> [(row["dist"], round(row["epsilon"], 3)) for row in rows]
+    >>> [(row["law"]["dist"], round(row["epsilon"], 3)) for row in rows]
     [('poisson', 4.226), ('tnb', 2.991)]
     """
     aims = Aims.of(success_rate, scores, minimize)
     footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
+    asked = _one_footing(footings, success_rate)
+    families = families_of(laws, (*DEFAULT_FAMILIES, family_of(_EVERY_RUN)))
+    used = None if in_use is None else family_of(in_use)
+    if not asked and all(family.given is None for family in families):
+        given = None if used is None or used.given is None else used.given.mean
+        asked = {"mean": _DEFAULT_MEAN if given is None or not math.isfinite(given) else given}
+    looks = 1 if at_epsilon is None else 10
+    ask = Accountant(delta, method, conversion, orders, release, Ticker(progress, looks * len(families)))
+    pricing = _Pricing(base, ask, lower)
+    entries = [] if used is None or used.given is None else [pricing.of(used, used.given, in_use=True)]
+    if sweep is not None:
+        means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
+        ask.tick.expected = len(means) * len(families)
+        entries += [entry for family in families for entry in pricing.swept(family, means)]
+        asked = {"sweep": sweep if isinstance(sweep, str) else means}
+    elif at_epsilon is not None:
+        solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
+        if all(item.runs is None for item in solved):
+            raise unreachable(solved, at_epsilon, None, delta, "--at-epsilon")
+        entries += map(pricing.solved, solved)
+    elif at_success is not None:
+        entries += [pricing.solved(solve_success(None, None, family, at_success, aims)) for family in families]
+    else:
+        entries += [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
+    drawn = tuple(pricing.around(entries)) if curves and sweep is None else ()
+    return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn)
+
+
+_EVERY_RUN = "fixed"
+
+
+def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
+    """What the laws shall have in common, if anything was said."""
     asked = {key: value for key, value in footings.items() if value is not None}
     if len(asked) > 1:
         first, second = list(asked)[:2]
         raise InvalidInput(second, asked[second], f"compares on another footing than {first}: keep one of them")
-    if at_success is not None and success_rate is None:
-        raise InvalidInput("at_success", at_success, "needs the chance that one run is good: give --success-rate")
-    shapes = shapes_of(laws, (*DEFAULT_SHAPES, shape_of("fixed")))
-    if not asked and all(shape.given is None for shape in shapes):
-        asked = {"mean": _DEFAULT_MEAN}
-    looks = 1 if at_epsilon is None else 17
-    oracle = CostOracle(delta, method, conversion, orders, Ticker(progress, looks * len(shapes)))
-    entries: list[Entry] = []
-    solved: list[Solution] = []
-    if sweep is not None:
-        means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
-        oracle.tick.expected = len(means) * len(shapes)
-        for shape in shapes:
-            seen: set[RunCount] = set()
-            for each in means:
-                entry = _at_mean(base, shape, each, oracle, lower=lower)
-                # a fixed number of runs meets some means twice; where there is no law at a mean, there is no row
-                if entry.runs is not None and entry.runs not in seen:
-                    seen.add(entry.runs)
-                    entries.append(entry)
-        asked = {"sweep": sweep if isinstance(sweep, str) else means}
-    else:
-        for shape in shapes:
-            if at_epsilon is not None:
-                solved.append(law_at_epsilon(base, shape, at_epsilon, oracle))
-                entries.append(_found(shape, (solved[-1].runs, solved[-1].reason), base, oracle, lower))
-            elif at_success is not None:
-                entries.append(_found(shape, law_at_success(base, shape, at_success, aims), base, oracle, lower))
-            elif shape.given is not None:
-                entries.append(Entry(shape, shape.given, oracle.full(base, shape.given, lower=lower)))
-            else:
-                entries.append(_at_mean(base, shape, asked.get("mean", _DEFAULT_MEAN), oracle, lower=lower))
-    if at_epsilon is not None and not any(entry.runs is not None for entry in entries):
-        raise TargetOutOfReach(unreachable(solved, at_epsilon, None, delta, "--at-epsilon"))
-    return CompareResult(base, float(delta), tuple(entries), asked, aims)
+    epsilon, success = asked.get("at_epsilon"), asked.get("at_success")
+    if epsilon is not None and not (epsilon > 0.0 and math.isfinite(epsilon)):
+        raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
+    if success is not None and not 0.0 < success < 1.0:
+        raise InvalidInput("at_success", success, "give a probability between 0 and 1")
+    if success is not None and success_rate is None:
+        raise InvalidInput("at_success", success, "needs the chance that one run is good: give --success-rate")
+    return asked
 
 
-def _at_mean(base: Guarantee, shape: Shape, mean: float, oracle: CostOracle, *, lower: bool) -> Entry:
-    try:
-        runs = shape.with_mean(mean)
-    except InvalidInput as error:
-        if error.parameter == "mean" and shape.scale is not None and mean > 0.0:
-            return Entry(shape, None, None, f"no mean of {mean:g}: {error.remedy}")
-        raise
-    return _priced(shape, runs, oracle.full(base, runs, lower=lower))
+@dataclass(frozen=True)
+class _Pricing:
+    """Asks what laws cost for one base."""
 
+    base: Guarantee
+    ask: Accountant
+    lower: bool
 
-def _priced(shape: Shape, runs: RunCount, cost: BoundResult, reason: str | None = None) -> Entry:
-    if cost.best is None:
-        reason = cost.reason
-    return Entry(shape, runs, cost, reason)
+    def of(self, family: LawFamily, runs: RunCount, reason: str | None = None, in_use: bool = False) -> Entry:
+        """A law and its cost."""
+        cost = self.ask.cost(self.base, runs, lower=self.lower)
+        return Entry(family, runs, cost, cost.reason if cost.best is None else reason, in_use)
 
+    def solved(self, item: Solution) -> Entry:
+        """A law that was solved for; its cost is at hand unless lower bounds or success alone were asked for."""
+        if item.runs is None:
+            return Entry(item.family, reason=item.reason)
+        if item.cost is not None and not self.lower:
+            return Entry(item.family, item.runs, item.cost, item.reason)
+        return self.of(item.family, item.runs, item.reason)
 
-def _found(
-    shape: Shape, found: tuple[RunCount | None, str | None], base: Guarantee, oracle: CostOracle, lower: bool
-) -> Entry:
-    runs, reason = found
-    if runs is None:
-        return Entry(shape, None, None, reason)
-    return _priced(shape, runs, oracle.full(base, runs, lower=lower), reason)
+    def at_mean(self, family: LawFamily, mean: float) -> Entry:
+        """A law at a mean, or at the scale that was given."""
+        if family.given is not None:
+            return self.of(family, family.given)
+        try:
+            runs = family.with_mean(mean)
+        except InvalidInput as error:
+            if error.parameter == "mean" and family.scale is not None and mean > 0.0:
+                return Entry(family, reason=f"no mean of {mean:g}: {error.remedy}")
+            raise
+        return self.of(family, runs)
+
+    def swept(self, family: LawFamily, means: Iterable[float]) -> list[Entry]:
+        """A law at each mean that it can have; whole numbers of runs meet some means twice."""
+        free = LawFamily(family.dist, family.parameters, family.scale, family.safe_up)
+        entries = (self.at_mean(free if family.scale is not None else family, each) for each in means)
+        return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
+
+    def around(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Each law at means around its row's, the row among them, so that the row can be seen on its curve."""
+        plain = _Pricing(self.base, self.ask, lower=False)
+        found: list[Entry] = []
+        for entry in entries:
+            if entry.family.scale is None or entry.runs is None or entry.runs.mean > _LONGEST_CURVE:
+                continue
+            means = np.exp(np.linspace(0.0, math.log(max(3.0 * entry.runs.mean, 30.0)), _CURVE_MEANS)).tolist()
+            points = [*plain.swept(entry.family, means), entry]
+            found += sorted(points, key=lambda point: math.inf if point.runs is None else point.runs.mean)
+        return found

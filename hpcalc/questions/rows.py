@@ -1,4 +1,4 @@
-"""What one row of a comparison or a plan tells about a law of K."""
+"""What one row of a comparison or a plan tells about a law of K, and what it is worth."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import Law, RunCount
+from hpcalc.logspace import Upper
 from hpcalc.questions.measures import best_score, success_probability
 
-__all__ = ["Aims", "finite_mean", "law_fields", "quantile_or_none", "readable"]
+__all__ = ["Aims", "law_document", "length_fields", "quantile_or_none", "readable", "upper_or_none"]
 
 _LARGEST_INTEGER = 2**53
+_MEASURES = {"quantile": "expected_quantile", "success": "success_probability", "score": "expected_score"}
 
 SCORES_COST = (
     "scores measured on the private data are not free: take them from public data, or count their cost in the "
@@ -72,6 +74,35 @@ class Aims:
         }
         return {key: value for key, value in found.items() if value is not None}
 
+    def goal(self, maximize: str | None) -> str:
+        """What is maximized: as asked, else the score if scores were given, else success, else the quantile."""
+        if maximize is None:
+            return "score" if self.scores is not None else "success" if self.success_rate is not None else "quantile"
+        if maximize not in (*_MEASURES, "runs"):
+            raise InvalidInput("maximize", maximize, f"give one of {', '.join((*_MEASURES, 'runs'))}")
+        if maximize == "success" and self.success_rate is None:
+            raise InvalidInput("maximize", maximize, "needs the chance that one run is good: give --success-rate")
+        if maximize == "score" and self.scores is None:
+            raise InvalidInput("maximize", maximize, "needs scores of single runs: give --scores")
+        return maximize
+
+    def worth(self, goal: str, runs: RunCount) -> float:
+        """How much a law is worth under a goal (more is better; -inf where it cannot be said)."""
+        if goal == "runs":
+            return runs.log_mean
+        value = self.fields(runs).get(_MEASURES[goal], -math.inf)
+        return -value if goal == "score" and self.minimize else value
+
+    def told(self, goal: str, runs: RunCount) -> tuple[str, str, str]:
+        """The goal in words: a superlative, the measure, a law's value."""
+        worth = self.worth(goal, runs)
+        return {
+            "quantile": ("highest", "expected quantile", f"{worth:.4f}"),
+            "success": ("highest", "chance of success", f"{worth:.4f}"),
+            "score": ("best", "expected score", f"{-worth if self.minimize else worth:.5g}"),
+            "runs": ("largest", "mean number of runs", f"{runs.mean:.4g}"),
+        }[goal]
+
 
 def quantile_or_none(runs: RunCount, p: float) -> int | float | None:
     """Quantile of K; a float where it is too large for others to read as a whole number, None beyond 1e300."""
@@ -86,11 +117,19 @@ def readable(count: int) -> int | float:
     return count if count <= _LARGEST_INTEGER else float(count)
 
 
-def law_fields(runs: RunCount) -> dict[str, Any]:
-    """``dist`` and ``parameters``."""
-    return {"dist": runs.name, "parameters": dict(runs.parameters())}
+def upper_or_none(epsilon: float) -> Upper | None:
+    """An upper bound for a document; None where it is infinite."""
+    return Upper(epsilon) if math.isfinite(epsilon) else None
 
 
-def finite_mean(runs: RunCount) -> float | None:
-    """``E[K]``, None where it exceeds the largest double."""
-    return runs.mean if math.isfinite(runs.mean) else None
+def law_document(runs: RunCount) -> dict[str, Any]:
+    """A law of K under the published keys: its name, its parameters, its mean, and the chance of no run."""
+    mean = runs.mean if math.isfinite(runs.mean) else None
+    return {"dist": runs.name, **runs.parameters(), "mean": mean, "prob_zero": runs.prob_zero}
+
+
+def length_fields(runs: RunCount, *percents: int) -> dict[str, Any]:
+    """How long a search takes: the mean of K, quantiles of it, and the chance of no run."""
+    out: dict[str, Any] = {"mean_runs": runs.mean if math.isfinite(runs.mean) else None}
+    out.update({f"p{percent}_runs": quantile_or_none(runs, percent / 100.0) for percent in percents})
+    return {**out, "prob_zero": runs.prob_zero}

@@ -17,6 +17,7 @@ from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, log1mexp, logsubexp, round_up
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.assumptions import assumptions, warnings_of
+from hpcalc.questions.rows import law_document
 
 __all__ = ["BoundResult", "Evaluated", "bound"]
 
@@ -225,7 +226,7 @@ class BoundResult:
             "hpcalc_version": __version__,
             "command": "bound",
             "base": self.base.describe(),
-            "law": law_of(self.runs),
+            "law": law_document(self.runs),
             "delta": self.delta,
             "epsilon": upper(self.epsilon),
         }
@@ -255,7 +256,7 @@ class BoundResult:
             return {"theorem": None, "conditions": []}
         out: dict[str, Any] = {
             "theorem": best.citation,
-            "inputs": {**self.base.describe(), **law_of(self.runs), "delta": self.delta},
+            "inputs": {**self.base.describe(), **law_document(self.runs), "delta": self.delta},
         }
         how = getattr(self.base, "how", None)
         if how is not None:
@@ -304,11 +305,6 @@ def delta_fields(log_delta: float) -> dict[str, float | None]:
     log10 = log_delta / math.log(10.0)
     delta = Upper(math.exp(log_delta)) if log10 > -308.0 else None
     return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": upper(log10)}
-
-
-def law_of(runs: RunCount) -> dict[str, Any]:
-    """Echo of the law of K."""
-    return {"dist": runs.name, **runs.parameters(), "mean": runs.mean, "prob_zero": runs.prob_zero}
 
 
 def _log(delta: float) -> float:

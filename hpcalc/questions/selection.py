@@ -28,10 +28,10 @@ from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
-from hpcalc.questions.oracle import CostOracle, Ticker
-from hpcalc.questions.planning import law_at_success
-from hpcalc.questions.rows import Aims, finite_mean, quantile_or_none
-from hpcalc.questions.shapes import DEFAULT_SHAPES, LawLike, Shape, shapes_of
+from hpcalc.questions.accountant import Accountant, Ticker
+from hpcalc.questions.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
+from hpcalc.questions.planning import solve_success
+from hpcalc.questions.rows import Aims, law_document, length_fields
 from hpcalc.solve import Grid
 
 __all__ = [
@@ -68,7 +68,7 @@ class Choice:
     error: float | None
     noise: str | None = None
     scale: float | None = None
-    shape: Shape | None = None
+    family: LawFamily | None = None
     runs: RunCount | None = None
     reason: str | None = None
 
@@ -114,12 +114,10 @@ class SelectionResult:
 
 def _row(choice: Choice) -> dict[str, Any]:
     out: dict[str, Any] = {"mechanism": choice.mechanism}
-    if choice.shape is not None:
-        parameters = choice.runs.parameters() if choice.runs is not None else choice.shape.parameters
-        out |= {"dist": choice.shape.dist, "parameters": dict(parameters)}
     if choice.runs is not None:
-        out["mean_runs"] = finite_mean(choice.runs)
-        out["p95_runs"] = quantile_or_none(choice.runs, 0.95)
+        out |= {"law": law_document(choice.runs), **length_fields(choice.runs, 95)}
+    elif choice.family is not None:
+        out["law"] = {"dist": choice.family.dist, **choice.family.parameters}
     if choice.noise is not None:
         out["noise"] = choice.noise
         out["noise_scale"] = choice.scale
@@ -305,9 +303,9 @@ def compare_selection(
         raise InvalidInput("confidence", confidence, "give a probability between 0 and 1")
     fail = 1.0 - confidence
     count, unit = int(candidates), float(sensitivity)
-    shapes = shapes_of(laws, DEFAULT_SHAPES)
+    families = families_of(laws, DEFAULT_FAMILIES)
     kinds = ("laplace", "gaussian") if delta > 0.0 else ("laplace",)
-    ticker = Ticker(progress, 60 * len(shapes))
+    ticker = Ticker(progress, 60 * len(families))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
         Choice(
@@ -319,7 +317,7 @@ def compare_selection(
     ]
     for kind in kinds:
         finder = _Finder(count, unit, epsilon, delta, fail, kind, ticker)
-        choices += [finder.best(shape, mean) for shape in shapes]
+        choices += [finder.best(family, mean) for family in families]
     return SelectionResult(count, unit, float(epsilon), float(delta), confidence, tuple(choices))
 
 
@@ -335,40 +333,43 @@ class _Finder:
     noise: str
     tick: Ticker
 
-    def best(self, shape: Shape, mean: float | None) -> Choice:
-        """The law of a shape, of the given mean or of the best one."""
-        if mean is not None and shape.given is None:
+    def best(self, family: LawFamily, mean: float | None) -> Choice:
+        """The law of a family, of the given mean or of the best one."""
+        if mean is not None and family.given is None:
             try:
-                return self._at(shape, shape.with_mean(mean))
+                return self._at(family, family.with_mean(mean))
             except InvalidInput as error:
-                return Choice("best-of-k", None, self.noise, None, shape, reason=f"no mean of {mean:g}: {error.remedy}")
-        if shape.given is not None:
-            return self._at(shape, shape.given)
+                return Choice(
+                    "best-of-k", None, self.noise, None, family, reason=f"no mean of {mean:g}: {error.remedy}"
+                )
+        if family.given is not None:
+            return self._at(family, family.given)
         aims = Aims(success_rate=1.0 / self.candidates)
         found: list[Choice] = []
         reason: str | None = None
         for share in _SHARES if self.noise == "laplace" else _SHARES[2::2]:
-            runs, reason = law_at_success(None, shape, 1.0 - share * self.fail, aims)
-            if runs is not None:
-                found.append(self._at(shape, runs))
+            solved = solve_success(None, None, family, 1.0 - share * self.fail, aims)
+            reason = solved.reason
+            if solved.runs is not None:
+                found.append(self._at(family, solved.runs))
         usable = [choice for choice in found if choice.error is not None]
         if usable:
             return min(usable, key=lambda choice: choice.error if choice.error is not None else math.inf)
         why = found[0].reason if found else f"it misses the best candidate too often: {reason}"
-        return Choice("best-of-k", None, self.noise, None, shape, reason=why)
+        return Choice("best-of-k", None, self.noise, None, family, reason=why)
 
-    def _at(self, shape: Shape, runs: RunCount) -> Choice:
+    def _at(self, family: LawFamily, runs: RunCount) -> Choice:
         if not isinstance(runs, Law):
-            return Choice("best-of-k", None, self.noise, None, shape, runs, "it releases the first accepted run")
+            return Choice("best-of-k", None, self.noise, None, family, runs, "it releases the first accepted run")
         scale = self._laplace(runs) if self.noise == "laplace" else self._gaussian(runs)
         if scale is None:
-            return Choice("best-of-k", None, self.noise, None, shape, runs, "no noise is enough for this ε")
+            return Choice("best-of-k", None, self.noise, None, family, runs, "no noise is enough for this ε")
         scale *= self.sensitivity
         error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
         reason = None
         if error is None or not error < math.inf:
             error, reason = None, "it misses the best candidate too often"
-        return Choice("best-of-k", error, self.noise, scale, shape, runs, reason)
+        return Choice("best-of-k", error, self.noise, scale, family, runs, reason)
 
     def _laplace(self, law: Law) -> float | None:
         """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
@@ -383,5 +384,6 @@ class _Finder:
 
     def _gaussian(self, law: Law) -> float | None:
         """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
-        oracle = CostOracle(self.delta, tick=self.tick)
-        return oracle.rough(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), 10.0 / self.epsilon)
+        ask = Accountant(self.delta, tick=self.tick)
+        grid = Grid(1e9, 1e-6)
+        return ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, grid, 10.0 / self.epsilon).value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from hpcalc import __version__
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import Law, RunCount
 from hpcalc.questions.measures import BestScore, RunTime, best_score, run_time, success_probability
-from hpcalc.questions.rows import SCORES_COST
+from hpcalc.questions.rows import SCORES_COST, law_document, readable
 
 __all__ = ["UtilityResult", "utility"]
 
@@ -63,19 +64,16 @@ class UtilityResult:
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        from hpcalc.questions.rows import readable
-        from hpcalc.questions.search_cost import finite, law_of
-
         time = self.time
         out: dict[str, Any] = {
             "hpcalc_version": __version__,
             "command": "utility",
-            "law": law_of(self.runs),
-            "mean_runs": finite(time.mean),
-            "sd_runs": finite(time.sd),
+            "law": law_document(self.runs),
+            "mean_runs": time.mean if math.isfinite(time.mean) else None,
+            "sd_runs": time.sd if math.isfinite(time.sd) else None,
             "prob_zero": time.prob_zero,
-            "runs": {
-                name: None if count is None else readable(count)
+            **{
+                f"{name}_runs": None if count is None else readable(count)
                 for name, count in (("p50", time.p50), ("p95", time.p95), ("p99", time.p99))
             },
         }

@@ -21,6 +21,7 @@ from hpcalc import (
     compare,
 )
 from hpcalc.errors import ExitCode
+from hpcalc.logspace import Lower, Upper
 from hpcalc.questions.comparing import parse_sweep
 
 _PAPER = ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
@@ -29,13 +30,14 @@ _PAPER = ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
 def test_rows_have_the_published_keys_in_order() -> None:
     document = compare(ZCDP(0.1), success_rate=0.01).document()
     assert document["mean"] == 10.0
-    assert [row["dist"] for row in document["rows"]] == ["poisson", "tnb", "tnb", "tnb", "tnb", "fixed"]
+    assert [row["law"]["dist"] for row in document["rows"]] == ["poisson", "tnb", "tnb", "tnb", "tnb", "fixed"]
     for row in document["rows"]:
         assert list(row) == [
-            "dist", "parameters", "mean_runs", "p95_runs", "prob_zero", "epsilon", "method", "lower_bound",
+            "law", "mean_runs", "p95_runs", "prob_zero", "epsilon", "method", "exact", "lower_bound",
             "expected_quantile", "success_probability",
         ]  # fmt: skip
-        assert isinstance(row["lower_bound"], float)
+        assert isinstance(row["epsilon"], Upper)
+        assert isinstance(row["lower_bound"], Lower)
         assert row["lower_bound"] <= row["epsilon"]
         assert row["mean_runs"] == pytest.approx(10.0)
 
@@ -55,7 +57,7 @@ def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0)
     for row in answer.rows:
         assert row["epsilon"] <= 4.0
-        assert row["epsilon"] > 3.9999 or row["dist"] == "fixed"
+        assert row["epsilon"] > 3.9999 or row["law"]["dist"] == "fixed"
     with pytest.raises(TargetOutOfReach, match="give --at-epsilon 2.142 or more"):
         compare(ZCDP(0.1), at_epsilon=1.0)
     # a base at which only some laws reach the target
@@ -69,11 +71,11 @@ def test_at_one_chance_of_success() -> None:
     answer = compare(ZCDP(0.1), at_success=0.5, success_rate=0.01)
     for row in answer.rows:
         if row["epsilon"] is None:
-            assert row["parameters"] == {"eta": -0.5}  # it ends at sqrt(0.01)
-            assert row["reason"] == "its success probability ends at 0.1"
+            assert row["law"] == {"dist": "tnb", "eta": -0.5}  # it ends at sqrt(0.01)
+            assert row["reason"] == "its success probability ends at 0.0999996: at a mean of 1e+06 runs the search ends"
         else:
             assert row["success_probability"] >= 0.5
-            assert row["success_probability"] < 0.5001 or row["dist"] == "fixed"
+            assert row["success_probability"] < 0.5001 or row["law"]["dist"] == "fixed"
 
 
 def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
@@ -82,13 +84,13 @@ def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
     assert means[0] == 0.5
     assert means[-1] == 50.0
     assert all(b / a == pytest.approx(100.0 ** (1 / 8)) for a, b in itertools.pairwise(means))
-    poisson = [row for row in answer.rows if row["dist"] == "poisson"]
+    poisson = [row for row in answer.rows if row["law"]["dist"] == "poisson"]
     assert [row["mean_runs"] for row in poisson] == pytest.approx(means)
     assert [row["epsilon"] for row in poisson] == sorted(row["epsilon"] for row in poisson)
     # no truncated negative binomial runs less than once; a fixed number of runs is whole, each listed once
-    tnb = [row["mean_runs"] for row in answer.rows if row["dist"] == "tnb"]
+    tnb = [row["mean_runs"] for row in answer.rows if row["law"]["dist"] == "tnb"]
     assert tnb == pytest.approx([mean for mean in means if mean >= 1.0])
-    fixed = [row["parameters"]["k"] for row in answer.rows if row["dist"] == "fixed"]
+    fixed = [row["law"]["k"] for row in answer.rows if row["law"]["dist"] == "fixed"]
     assert fixed == sorted(set(fixed))
 
 
@@ -140,7 +142,7 @@ def test_approximate_bases_are_compared() -> None:
 
 def _at(epsilon: float, key: str, method: str, **options: float) -> dict[str, float]:
     answer = compare(ZCDP(0.1), _PAPER, at_epsilon=epsilon, method=method, lower=False, **options)  # type: ignore[arg-type]
-    return {entry.shape.label: row[key] for entry, row in zip(answer.entries, answer.rows, strict=True)}
+    return {entry.family.label: row[key] for entry, row in zip(answer.entries, answer.rows, strict=True)}
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 3.5, 4.0])

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import DISTRIBUTIONS, RunCount, make_law, parse_law
 
-__all__ = ["DEFAULT_SHAPES", "LawLike", "Shape", "default_laws", "shape_of", "shapes_of"]
+__all__ = ["DEFAULT_FAMILIES", "LawFamily", "LawLike", "default_laws", "families_of", "family_of"]
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
-LawLike: TypeAlias = "RunCount | Shape | str | Mapping[str, Any]"
+LawLike: TypeAlias = "RunCount | LawFamily | str | Mapping[str, Any]"
 
 # The parameter that sets how often a search runs, and whether a larger one is safer (fewer runs).
 _SCALES = {
@@ -28,7 +28,7 @@ _MOST_RUNS = 2**53
 
 
 @dataclass(frozen=True)
-class Shape:
+class LawFamily:
     """A law of K but for its scale parameter.
 
     Attributes
@@ -51,7 +51,7 @@ class Shape:
     safe_up: bool = False
     given: RunCount | None = None
 
-    def law(self, value: float) -> RunCount:
+    def at(self, value: float) -> RunCount:
         """The law whose open parameter is ``value``."""
         assert self.scale is not None
         return make_law(self.dist, **{**self.parameters, self.scale: value})
@@ -62,8 +62,17 @@ class Shape:
             raise InvalidInput("mean", mean, f"{self.dist} has a mean of its own: leave --mean out")
         if self.whole:
             each = self.parameters["p"] if self.scale == "n" else 1.0
-            return self.law(max(round(mean / each), 1))
+            return self.at(max(round(mean / each), 1))
         return make_law(self.dist, **{**self.parameters, "mean": mean})
+
+    def scale_at(self, mean: float) -> float:
+        """The open parameter at a mean; the boldest there is where the law has no such mean."""
+        assert self.scale is not None
+        try:
+            value = self.with_mean(mean).parameters().get(self.scale)
+        except InvalidInput:  # a mean beyond a binomial's n
+            return self.range[1]
+        return float(value) if isinstance(value, (int, float)) else 1e-300
 
     @property
     def whole(self) -> bool:
@@ -90,47 +99,47 @@ class Shape:
         return ":".join([self.dist, ",".join(words)] if words else [self.dist])
 
 
-def shape_of(law: LawLike) -> Shape:
-    """The shape of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters.
+def family_of(law: LawLike) -> LawFamily:
+    """The family of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters.
 
     Examples
     --------
-    >>> shape_of("tnb:eta=0.5").scale, shape_of({"dist": "binomial", "p": 0.5}).scale
+    >>> family_of("tnb:eta=0.5").scale, family_of({"dist": "binomial", "p": 0.5}).scale
     ('gamma', 'n')
     """
-    if isinstance(law, Shape):
+    if isinstance(law, LawFamily):
         return law
     if isinstance(law, RunCount):
         known = law.name in DISTRIBUTIONS and law.name in _SCALES
         if not known:
-            return Shape(law.name, given=law)
+            return LawFamily(law.name, given=law)
         scale, safe_up = _SCALES[law.name]
         echo: dict[str, Any] = dict(law.parameters())
         fixed = {key: value for key, value in echo.items() if key not in (scale, f"log_{scale}")}
-        return Shape(law.name, fixed, scale, safe_up, law)
+        return LawFamily(law.name, fixed, scale, safe_up, law)
     parameters = dict(parse_law(law)) if isinstance(law, str) else dict(law)
     parameters = {key: value for key, value in parameters.items() if value is not None}
     dist = str(parameters.pop("dist"))
     if dist not in _SCALES:
-        return Shape(dist, given=make_law(dist, **parameters))
+        return LawFamily(dist, given=make_law(dist, **parameters))
     scale, safe_up = _SCALES[dist]
     if dist == "binomial" and "n" not in parameters:
         scale = "n"
     given = make_law(dist, **parameters) if scale in parameters or "mean" in parameters else None
     kept = {key: value for key, value in parameters.items() if key not in (scale, "mean")}
-    shape = Shape(dist, kept, scale, safe_up, given)
+    family = LawFamily(dist, kept, scale, safe_up, given)
     if given is None:
-        shape.law(shape.range[0] if scale != "n" else 1.0)  # what is fixed must be legal
-    return shape
+        family.at(family.range[0] if scale != "n" else 1.0)  # what is fixed must be legal
+    return family
 
 
-def shapes_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """Shapes of what the caller named, or the default ones."""
+def families_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[LawFamily, ...]) -> tuple[LawFamily, ...]:
+    """Families of what the caller named, or the default ones."""
     if laws is None:
         return default
-    named: Iterable[LawLike] = [laws] if isinstance(laws, (RunCount, str, Mapping, Shape)) else laws
-    shapes = tuple(shape_of(law) for law in named)
-    return shapes or default
+    named: Iterable[LawLike] = [laws] if isinstance(laws, (RunCount, str, Mapping, LawFamily)) else laws
+    families = tuple(family_of(law) for law in named)
+    return families or default
 
 
 _DEFAULTS = ("poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")
@@ -141,4 +150,4 @@ def default_laws() -> list[dict[str, Any]]:
     return [dict(parse_law(text)) for text in _DEFAULTS]
 
 
-DEFAULT_SHAPES = tuple(map(shape_of, default_laws()))
+DEFAULT_FAMILIES = tuple(map(family_of, default_laws()))
