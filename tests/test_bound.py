@@ -42,7 +42,7 @@ KEYS = [
     "hpcalc_version",
     "command",
     "base",
-    "repetitions",
+    "law",
     "delta",
     "epsilon",
     "method",
@@ -79,7 +79,7 @@ def test_document():
     assert list(document) == KEYS
     assert document["command"] == "bound"
     assert document["base"] == {"zcdp": 0.1}
-    assert document["repetitions"] == {
+    assert document["law"] == {
         "dist": "poisson",
         "mu": 10.0,
         "mean": 10.0,

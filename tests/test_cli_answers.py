@@ -155,7 +155,7 @@ def test_what_was_typed_is_what_is_echoed() -> None:
         "bound --dist tnb --eta 0 --gamma 0.0269082596123456 --pure 0.123456789012345 --delta 1.23456789012e-6"
     )
     assert document["base"] == {"pure": 0.123456789012345}
-    assert document["repetitions"]["gamma"] == 0.0269082596123456
+    assert document["law"]["gamma"] == 0.0269082596123456
     assert document["delta"] == 1.23456789012e-6
 
 
@@ -314,7 +314,7 @@ REFUSED = {
     "plan --target-epsilon 1": "no guarantee for one run",
     "plan --pure 1 --target-epsilon 0": "--target-epsilon 0: ",
     "plan --pure 1 --target-epsilon 3 --maximize success": "--maximize success: needs the chance that one run is good",
-    "plan --solve-for gaussian --target-epsilon 3": "--dist",
+    "plan --solve-for gaussian --target-epsilon 3": "--mean",
     "plan --solve-for dpsgd-noise --target-epsilon 3 --law fixed:k=2": "--solve-for dpsgd-noise: give the sampling",
     "utility --dist poisson --mu 3 --success-rate 2": "--success-rate 2: ",
     "utility --dist poisson --mu 3 --minimize": "--minimize: speaks about scores",

@@ -71,8 +71,8 @@ def test_laws_that_a_plan_chooses_take_its_modifiers():
     assert code == 0
     for row in json.loads(out)["rows"]:
         if row["value"] is not None:
-            assert row["parameters"]["max_runs"] == 20
-            assert row["parameters"]["at_least_one"] is True
+            assert row["law"]["max_runs"] == 20
+            assert row["law"]["at_least_one"] is True
             assert row["prob_zero"] == 0.0
 
 
@@ -87,7 +87,7 @@ def test_a_number_of_runs_too_large_to_show():
     code, out, _ = run("utility --dist poisson --mu 5e300 --format json")
     assert code == 0
     document = json.loads(out)
-    assert document["runs"]["p99"] is None
+    assert document["p99_runs"] is None
     assert document["reason"] == "a number of runs above 1e300 is shown as null"
 
 

@@ -35,7 +35,7 @@ from hpcalc.output.textchart import text_chart
 def answers() -> dict[str, object]:
     return {
         "bound": bound(Gaussian(2.0), Poisson(10.0)),
-        "compare": compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False),
+        "compare": compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
         "sweep": compare(ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
         "plan": plan(ZCDP(0.1), target_epsilon=3.0, method="paper"),
         "utility": utility(
@@ -96,7 +96,7 @@ def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]
         bound(ZCDP(0.1), Poisson(3.0), lower=False),
         utility(Threshold(0.1)),
         utility(TruncatedNegativeBinomial.from_gamma(0.0, 1e-100)),
-        compare(ZCDP(0.1), [Poisson(3.0)], lower=False),
+        compare(ZCDP(0.1), [Poisson(3.0)], lower=False, curves=True),
     ],
     ids=lambda result: result.document()["command"],
 )
@@ -192,7 +192,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
         return len([item for item in ET.fromstring(path.read_text()).iter() if "line2d" in item.get("id", "")])
 
     shown = Path(__file__).parent / "pictures" / "laws.svg"
-    answer = compare(ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False)
+    answer = compare(ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False, curves=True)
     plot_result(answer, str(tmp_path / "laws.svg"))
     assert curves(shown) == curves(tmp_path / "laws.svg") > 30
     readme = Path(__file__).parent.parent / "README.md"
