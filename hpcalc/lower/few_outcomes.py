@@ -349,7 +349,8 @@ class _Three:
                     orders * np.log(rest_v - np.exp(log_bad))[:, None] - h * np.log(rest_q - b)[:, None],
                 ]
             )
-            return np.all(logsumexp(terms, axis=0) <= self.budget, axis=1)
+            within: Mask = np.all(logsumexp(terms, axis=0) <= self.budget, axis=1)
+        return within
 
     def _epsilon(self, u0: Array, v0: Array, b: Array, bad: Array, rest_q: Array, rest_v: Array) -> Array:
         """``log((dA - delta)/dA')`` of the bad outcome."""
