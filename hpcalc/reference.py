@@ -29,9 +29,9 @@ from pathlib import Path
 import click
 
 import hpcalc
-from hpcalc.cli.command import Command, Group
+from hpcalc.cli.command import Command, Group, Option
 from hpcalc.cli.completion import SCRIPTS
-from hpcalc.cli.options import GROUPS, Option
+from hpcalc.cli.types import Choice
 
 __all__ = ["build", "escape", "main", "man_page"]
 
@@ -136,12 +136,12 @@ def _option(option: Option) -> Iterator[str]:
     yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
     text = option.help or ""
     yield escape(text)
-    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    choices = option.type.choices if isinstance(option.type, Choice) else ()
     if not all(word in text for word in choices):
         yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
-    if option.multiple and "repeated" not in text:
+    if option.many and "repeated" not in text:
         yield "May be given more than once."
-    default = _default(option.default)
+    default = _default(option.fallback)
     if default is not None:
         yield escape(f"The default is {default}.")
 
@@ -149,7 +149,7 @@ def _option(option: Option) -> Iterator[str]:
 def _options(command: click.Command) -> Iterator[str]:
     """OPTIONS: every option of a command under the heading of its purpose, in the order of ``--help``."""
     options = [option for option in command.params if isinstance(option, Option) and not option.hidden]
-    headings = [group for group in GROUPS if any(option.group == group for option in options)]
+    headings = list(dict.fromkeys(option.group for option in options))
     yield ".SH OPTIONS"
     for heading in headings:
         if len(headings) > 1:
@@ -160,8 +160,8 @@ def _options(command: click.Command) -> Iterator[str]:
 
 
 def _example(command: Command) -> list[str]:
-    """The example of ``--help``, verbatim."""
-    return [".RS 4", ".EX", escape(command.example), ".EE", ".RE"]
+    """The examples of ``--help``, verbatim."""
+    return [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"]
 
 
 def _commands(tree: Group) -> Iterator[str]:

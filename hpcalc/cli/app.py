@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.command import Group
-from hpcalc.cli.option import Option
+from hpcalc.cli.command import Command, Group, flag, show
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.output.streams import complain, discard_stdout, help_width, write_stdout
+from hpcalc.output.streams import complain, discard_stdout, help_width
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
 
@@ -28,25 +27,17 @@ _SUMMARIES = {
 }
 
 
-def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        write_stdout(f"hpcalc {__version__}\n")
-        ctx.exit()
+def _schema(ctx: click.Context) -> str:
+    from importlib.resources import files
+
+    return files("hpcalc").joinpath("schema.json").read_text(encoding="utf-8").rstrip("\n")
 
 
 cli = Group(
     _SUMMARIES,
     params=[
-        Option(
-            "--version",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            group="Help",
-            in_spec=False,
-            help="Show the version and exit.",
-        )
+        flag("--version", "-V", told=show(lambda ctx: f"hpcalc {__version__}"), help="Show the version and exit."),
+        flag("--schema", told=show(_schema), help="Show the JSON schema of every answer and exit."),
     ],
     help="Differential-privacy cost of running a randomized algorithm a random number of times and releasing only the "
     "best run, after Papernot and Steinke (ICLR 2022), with refined bounds and lower bounds beside them.",
@@ -111,13 +102,18 @@ def _usage(error: click.UsageError) -> str:
     text = _one_line(error.format_message())
     if isinstance(error, click.NoSuchOption):
         text = f"no option {_one_line(error.option_name)}"
-        if error.possibilities:
+        from hpcalc.cli.types import HINTS
+
+        hint = HINTS.get(error.option_name.lstrip("-").lower())
+        if hint:
+            text += f": {hint}"
+        elif error.possibilities:
             text += f": did you mean {error.possibilities[0]}?"
-    elif isinstance(error, click.BadOptionUsage):
-        for param in command.params:
-            if isinstance(param, Option) and error.option_name in param.opts and not param.is_flag:
-                count = "a value" if param.nargs == 1 else f"{param.nargs} values"
-                text = f"{error.option_name}: needs {count}: {param.metavar}"
+    elif isinstance(error, click.BadOptionUsage) and isinstance(command, Command):
+        for option in command.options.values():
+            if error.option_name in option.opts and not option.is_flag:
+                count = "a value" if option.nargs == 1 else f"{option.nargs} values"
+                text = f"{error.option_name}: needs {count}: {option.metavar}"
     path = error.ctx.command_path if error.ctx is not None else "hpcalc"
     return f"hpcalc: {text}\nTry '{path} --help'."
 

@@ -1,67 +1,124 @@
-"""The Click classes: commands with grouped help and one real example, loaded only when they are called."""
+"""The Click classes: an option with a purpose, a command with grouped help, and the group that loads one command.
+
+Click parses words into options and writes the help; what the words mean is decided in :mod:`hpcalc.cli.case`, by the
+same code for the command line, for spec files and for the environment.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hpcalc.cli.option import GROUPS, Option
-
 if TYPE_CHECKING:
-    from hpcalc.cli.settings import Settings
+    from hpcalc.cli.case import Case
 
-__all__ = ["Command", "Group", "help_option"]
+__all__ = ["Command", "Group", "Option", "flag", "show", "write_options"]
 
 
-def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        from hpcalc.output.streams import write_stdout
+class Option(click.Option):
+    """A Click option with a purpose and a place in spec files.
 
-        write_stdout(ctx.get_help() + "\n")
-        ctx.exit()
+    Attributes
+    ----------
+    group : str
+        Heading in ``--help`` and in the man page.
+    many : bool
+        Whether it may be given more than once. Click is told that every option may, so that both values of one given
+        twice can be named.
+    in_spec : bool
+        Whether a spec file may hold it.
+    """
+
+    def __init__(self, *decls: str, group: str, many: bool = False, in_spec: bool = True, **attributes: Any) -> None:
+        super().__init__(decls, multiple=not attributes.get("is_flag"), **attributes)
+        self.group = group
+        self.many = many
+        self.in_spec = in_spec
+        self.fallback: Any = None  # the default, which Click is not told: it must not hide a value from elsewhere
+        self.spec_only = False
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed, ``--max-epsilon``."""
+        return max(self.opts, key=len)
+
+    @property
+    def key(self) -> str:
+        """The option's name in Python, in spec files and in errors, ``max_epsilon``."""
+        assert self.name is not None
+        return self.name
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that speaks for the option, if one is set."""
+        return next((name for name in self.envvar or () if os.environ.get(name)), None)
+
+    def read(self, text: str) -> Any:
+        """One value, out of its text.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is not such a value.
+        """
+        return self.type.read(text, self.key)  # type: ignore[attr-defined]  # every type here has it
+
+
+def show(text: Callable[[click.Context], str]) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """The callback of a flag of ``hpcalc`` itself that prints something and ends."""
+
+    def callback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            from hpcalc.output.streams import write_stdout
+
+            write_stdout(text(ctx) + "\n")
+            ctx.exit()
+
+    return callback
 
 
 def help_option() -> Option:
     """``--help``, kept out of the environment: a stray HPCALC_HELP must not silence an answer."""
+    told = show(lambda ctx: ctx.get_help())
+    return flag("--help", "-h", told=told, help="Show this message and exit.")
+
+
+def flag(*decls: str, told: Callable[[click.Context, click.Parameter, bool], None], help: str) -> Option:
+    """A flag that prints something and ends."""
     return Option(
-        "--help",
-        "-h",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_show_help,
-        group="Help",
-        in_spec=False,
-        help="Show this message and exit.",
+        *decls, is_flag=True, is_eager=True, expose_value=False, callback=told, group="Help", in_spec=False, help=help
     )
 
 
-def _write_options(params: Sequence[click.Parameter], formatter: click.HelpFormatter) -> None:
-    for group in GROUPS:
-        rows = []
-        for param in params:
-            if isinstance(param, Option) and param.group == group and not param.hidden:
-                head = ", ".join(sorted(param.opts, key=len, reverse=True))
-                rows.append(
-                    (f"{head} {param.metavar}" if param.metavar else head, (param.help or "") + _default(param))
-                )
-        if rows:
-            with formatter.section(group):
-                if group == GROUPS[0]:
-                    # what an option may be repeated for is said once, here
-                    formatter.write_text(
-                        "Guarantees may be given more than once; all of them happen in one run, so they compose."
-                    )
-                    formatter.write_text("")
-                formatter.write_dl(rows, col_max=26)
+def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormatter, notes: dict[str, Any]) -> None:
+    """Options under the headings of their purpose, in the order of their declaration; ``notes`` go below a heading."""
+    shown = [param for param in params if isinstance(param, Option) and not param.hidden]
+    for group in dict.fromkeys(option.group for option in shown):
+        with formatter.section(group):
+            note = notes.get(group)
+            if isinstance(note, str):
+                formatter.write_text(note)
+                formatter.write_text("")
+            rows = [
+                (_head(option), (option.help or "") + _default(option)) for option in shown if option.group == group
+            ]
+            formatter.write_dl(rows, col_max=26)
+            if isinstance(note, list):
+                formatter.write_text("")
+                formatter.write_dl(note, col_max=26)
+
+
+def _head(option: Option) -> str:
+    names = ", ".join(sorted(option.opts, key=len, reverse=True))
+    return f"{names} {option.metavar}" if option.metavar else names
 
 
 def _default(option: Option) -> str:
-    """The default at the end of an option's help; flags have none, and Click marks a missing one by an object."""
-    value = option.default
-    if not option.metavar or isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    value = option.fallback
+    if value is None:
         return ""
     return f" [default: {value:g}]".replace("e-0", "e-") if isinstance(value, float) else f" [default: {value}]"
 
@@ -72,56 +129,97 @@ class Command(click.Command):
     Attributes
     ----------
     answer : callable
-        From :class:`~hpcalc.cli.settings.Settings` to a result that has ``document()`` and ``exit_code``.
-    example : str
-        One real command line, shown under ``--help`` and in the man page.
+        From :class:`~hpcalc.cli.case.Case` to a result that has ``document()`` and ``exit_code``.
+    examples : tuple of str
+        Real command lines, shown under ``--help`` and in the man page.
     """
 
     def __init__(
         self,
         name: str,
-        answer: Callable[[Settings], Any],
-        params: list[click.Parameter],
+        answer: Callable[[Case], Any],
+        params: Sequence[Option],
         help: str,
-        example: str,
+        examples: tuple[str, ...],
+        notes: dict[str, Any],
     ) -> None:
-        super().__init__(name, params=[*params, help_option()], help=help, add_help_option=False)
-        self.allow_extra_args = True  # refused below, with a remedy
+        typed: list[click.Parameter] = [param for param in params if not param.spec_only]
+        super().__init__(name, params=[*typed, help_option()], help=help, add_help_option=False)
         self.answer = answer
-        self.example = example
+        self.examples = examples
+        self.notes = notes
+        self.options: dict[str, Option] = {option.key: option for option in [*params, help_option()]}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it; its parser leaves out of some errors which command they belong to."""
+        """Take the words apart; what they mean is for :class:`~hpcalc.cli.case.Case`."""
         try:
-            rest = super().parse_args(ctx, args)
+            found, rest, _ = self.make_parser(ctx).parse_args(self._split(args))
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx
+            error.ctx = error.ctx or ctx  # Click's parser leaves it out of some errors
             raise
-        if rest and not ctx.resilient_parsing:
+        # lists of raw texts, True for a flag; Click before 8.3 leaves None where there is nothing
+        ctx.obj = {key: value for key, value in found.items() if isinstance(value, list) or value is True}
+        if ctx.resilient_parsing:
+            return []
+        if "help" in ctx.obj:
+            from hpcalc.output.streams import write_stdout
+
+            write_stdout(ctx.get_help() + "\n")
+            ctx.exit()
+        if rest:
             raise click.UsageError(f"unexpected argument {rest[0]}: every value follows its option, as in --mu 10", ctx)
-        return rest
+        return []
+
+    def _split(self, args: Sequence[str]) -> list[str]:
+        """The words, with ``--approx-dp 2,1e-5`` taken for the two values that are meant."""
+        several = {param.flag: param.nargs for param in self.options.values() if param.nargs > 1}
+        out: list[str] = []
+        wanted = 0
+        for word in args:
+            name, equals, value = word.partition("=")
+            if equals and name in several and value.count(",") == several[name] - 1:
+                out += [name, *value.split(",")]
+                wanted = 0
+                continue
+            out += word.split(",") if wanted and word.count(",") == wanted - 1 else [word]
+            wanted = several.get(word, 0)
+        return out
 
     def invoke(self, ctx: click.Context) -> int:
         """Answer the question the context holds; returns the exit code."""
-        from hpcalc.cli.execute import execute
+        from hpcalc.cli.run import execute
 
-        return execute(ctx, self)
+        return execute(self, ctx.obj)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options under the headings of their purpose."""
-        _write_options(self.params, formatter)
+        write_options(self.params, formatter, self.notes)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The example and where the rest is told."""
-        with formatter.section("Example"):
-            # not wrapped: it must survive being copied
-            formatter.write(f"{'':>{formatter.current_indent}}{self.example}\n")
+        """The examples and where the rest is told."""
+        with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
+            # not wrapped: they must survive being copied
+            for example in self.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
         formatter.write_paragraph()
         name = (self.name or "").upper()
         formatter.write_text(
             f"Every option has an environment variable, HPCALC_{name}_OPTION (and HPCALC_FORMAT, HPCALC_DELTA for "
             f"every command); the command line wins over a spec file, the spec file over the environment."
         )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Options that may still be given; before a dash is typed there is nothing to offer but them."""
+        from click.shell_completion import CompletionItem
+
+        given = ctx.obj or {}
+        return [
+            CompletionItem(name, help=option.help)
+            for option in self.options.values()
+            if not option.hidden and not option.spec_only and (option.many or option.key not in given)
+            for name in sorted(option.opts, key=len, reverse=True)
+            if name.startswith(incomplete)
+        ]
 
 
 class Group(click.Group):
@@ -137,20 +235,25 @@ class Group(click.Group):
         return list(self.summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        """Import the module of one command."""
+        """One of the six commands."""
         if cmd_name not in self.summaries:
             return None
-        from importlib import import_module
+        from hpcalc.cli.commands import command
 
-        command = import_module(f"hpcalc.cli.{cmd_name}").command
-        assert isinstance(command, Command)
-        return command
+        return command(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does it, with the nearest name in the error."""
+        """As Click does it, with the nearest name in the error; ``help COMMAND`` is ``COMMAND --help``."""
         name = str(args[0])
+        if name == "help" and not ctx.resilient_parsing:
+            if len(args) < 2:
+                from hpcalc.output.streams import write_stdout
+
+                write_stdout(ctx.get_help() + "\n")
+                ctx.exit()
+            name, args = args[1], [*args[1:2], "--help"]
         if name not in self.summaries and not ctx.resilient_parsing:
             from hpcalc.cli.types import nearest
 
@@ -163,7 +266,7 @@ class Group(click.Group):
         """Commands first: that is what one looks for."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.summaries.items()))
-        _write_options(self.params, formatter)
+        write_options(self.params, formatter, {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it, with the commands named when none is given."""

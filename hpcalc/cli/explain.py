@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hpcalc.cli.case import Case
+
 __all__ = ["explanation"]
 
 _PAPER = "Papernot and Steinke 2022"
@@ -41,7 +43,7 @@ _UTILITY = {
 }
 
 
-def explanation(result: Any, document: Mapping[str, Any]) -> dict[str, Any] | None:
+def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[str, Any] | None:
     """What to say about a result whose document does not explain itself; None if there is nothing to add."""
     command = document.get("command")
     if command == "plan" and result.best.cost is not None:

@@ -1,4 +1,4 @@
-"""Every option of every command, declared once.
+"""Every option of every command, one line each.
 
 A command is a list of option names (:func:`select`); the parser, ``--help``, the environment variables, the spec
 files, the man pages and the completions all read the same declarations. Help text is plain ASCII: it must be legible
@@ -7,324 +7,234 @@ on every stream.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-import click
-
-from hpcalc.catalog import DISTS
+from hpcalc.catalog import DISTS, LAWS, PARAMETERS
+from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.catalog import METHODS as BOUNDS
-from hpcalc.cli.option import GROUPS, Option
-from hpcalc.cli.types import Choice, File, Integer, Number, Orders, Text
+from hpcalc.cli.command import Option
+from hpcalc.cli.types import Choice, File, Integer, LawText, Number, Orders, Text
 
-__all__ = ["BASE", "COMMON", "DISTS", "FORMATS", "GROUPS", "METHODS", "PRIVACY", "RUNS", "Option", "select"]
+__all__ = ["ACCOUNTING", "FORMATS", "GUARANTEES", "LAW", "METHODS", "NOTES", "OPTIONS", "OUTPUT", "RELEASE", "TRAINING",
+           "every", "select"]  # fmt: skip
 
 FORMATS = ("table", "yaml", "json", "csv", "markdown")
 METHODS = ("best", "paper", "refined", *BOUNDS)
+CURVES = (".csv", ".json", ".yaml", ".yml")
+PICTURES = (".svg", ".png", ".pdf")
 
-_BASE, _SGD, _RUNS, _QUESTION, _UTILITY, _ACCOUNTING, _OUTPUT, _SPEC, _HELP = GROUPS
+_SGD = "DP-SGD, one training run"
+_BASE = "Other guarantees of one run"
+_RELEASE = "The search and what else is released"
+_RUNS = "The number of runs K"
+_QUESTION = "Question"
+_UTILITY = "Utility"
+_ACCOUNTING = "Accounting"
+_OUTPUT = "Output"
+_SPEC = "Spec files"
 
 
-def _number(**attributes: Any) -> dict[str, Any]:
-    return {"type": Number(infinite=attributes.pop("infinite", False)), **attributes}
+class _Row(NamedTuple):
+    """An option: several words in ``metavar`` are several values, none is a flag."""
+
+    name: str
+    metavar: str
+    type: Any
+    help: str
+    many: bool = False
+    default: Any = None
+    in_spec: bool = True
+    short: str = ""
 
 
-# name -> what Click needs to know. Order is the order of --help within a group.
-_DECLARED: dict[str, dict[str, Any]] = {
-    # One run. An infinite loss is legal input: it means "no guarantee", and the answer says so (exit 3).
-    "pure": _number(infinite=True, group=_BASE, metavar="EPS", multiple=True, help="EPS-differential privacy."),
-    "zcdp": _number(
-        infinite=True, group=_BASE, metavar="RHO", multiple=True, help="RHO-zero-concentrated differential privacy."
-    ),
-    "approx-dp": _number(
-        infinite=True,
-        group=_BASE,
-        metavar="EPS DELTA",
-        nargs=2,
-        multiple=True,
-        help="(EPS, DELTA)-differential privacy.",
-    ),
-    "gaussian": _number(
-        group=_BASE,
-        metavar="SIGMA",
-        multiple=True,
-        help="Gaussian mechanism; SIGMA is the noise multiplier, noise standard deviation / L2 sensitivity.",
-    ),
-    "laplace": _number(
-        group=_BASE, metavar="SCALE", multiple=True, help="Laplace mechanism; SCALE is noise scale / L1 sensitivity."
-    ),
-    "rdp": {
-        "type": Text(),
-        "group": _BASE,
-        "metavar": "ORDER:EPS,...",
-        "multiple": True,
-        "help": "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4.",
-    },
-    "rdp-file": {
-        "type": File(),
-        "group": _BASE,
-        "metavar": "FILE",
-        "multiple": True,
-        "help": "Points of a Renyi curve from a YAML, JSON or CSV file, as other accountants export them.",
-    },
-    "profile-file": {
-        "type": File(),
-        "group": _BASE,
-        "metavar": "FILE",
-        "multiple": True,
-        "help": "Points (epsilon, delta) of a privacy profile from a YAML, JSON or CSV file.",
-    },
-    "compose": {
-        "type": Integer(1),
-        "group": _BASE,
-        "metavar": "N",
-        "help": "One run is N compositions of everything given above.",
-    },
-    "dpsgd": _number(
-        group=_SGD,
-        metavar="RATE SIGMA STEPS",
-        nargs=3,
-        multiple=True,
-        help="Poisson-sampled DP-SGD: sampling rate, noise multiplier, number of steps.",
-    ),
-    "noise-multiplier": _number(
-        group=_SGD, metavar="SIGMA", help="DP-SGD in the words of a training script; with the options below."
-    ),
-    "examples": {"type": Integer(1), "group": _SGD, "metavar": "N", "help": "Size of the training set."},
-    "batch-size": {
-        "type": Integer(1),
-        "group": _SGD,
-        "metavar": "B",
-        "help": "Expected batch size, before accumulation.",
-    },
-    "epochs": _number(group=_SGD, metavar="E", help="Passes over the training set; steps are rounded up and echoed."),
-    "accumulation": {
-        "type": Integer(1),
-        "group": _SGD,
-        "metavar": "A",
-        "help": "Batches accumulated for one noisy step: the rate is A B / N.",
-    },
-    # The number of runs.
-    "dist": {"type": Choice(DISTS), "group": _RUNS, "metavar": "LAW", "help": f"Law of K: {', '.join(DISTS)}."},
-    "mu": _number(group=_RUNS, metavar="M", help="poisson: the mean."),
-    "eta": _number(group=_RUNS, metavar="H", help="tnb: the shape, above -1 (0 is logarithmic, 1 is geometric)."),
-    "gamma": _number(group=_RUNS, metavar="G", help="tnb, geometric, logarithmic: the scale, in (0, 1)."),
-    "n": {"type": Integer(1), "group": _RUNS, "metavar": "N", "help": "binomial: the number of coins."},
-    "p": _number(group=_RUNS, metavar="P", help="binomial: the probability of each coin."),
-    "k": {"type": Integer(1), "group": _RUNS, "metavar": "K", "help": "fixed: the number of runs."},
-    "pmf": {
-        "type": File(),
-        "group": _RUNS,
-        "metavar": "FILE",
-        "help": "pmf: probabilities of K from a YAML, JSON or CSV file.",
-    },
-    "accept": _number(
-        group=_RUNS,
-        metavar="P",
-        help="threshold: runs repeat until one is accepted; P is a lower bound on its acceptance, or the stop coin.",
-    ),
-    "mean": _number(group=_RUNS, metavar="M", help="The mean of K in place of the law's scale parameter."),
-    "max-runs": {"type": Integer(1), "group": _RUNS, "metavar": "M", "help": "K given K <= M."},
-    "at-least-one": {"is_flag": True, "group": _RUNS, "help": "K given K >= 1."},
-    "law": {
-        "type": Text(),
-        "group": _RUNS,
-        "metavar": "LAW",
-        "multiple": True,
-        "help": 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.',
-    },
-    # Questions.
-    "max-epsilon": _number(
-        group=_QUESTION, metavar="EPS", help="Gate: exit code 1 if the whole search costs more than EPS."
-    ),
-    "epsilon": _number(group=_QUESTION, metavar="EPS", help="Answer with the delta of this epsilon."),
-    "to": {
-        "type": Choice(("approx-dp", "rdp", "zcdp", "pure")),
-        "group": _QUESTION,
-        "metavar": "KIND",
-        "default": "approx-dp",
-        "help": "Guarantee to convert to: approx-dp, rdp, zcdp or pure.",
-    },
-    "at-epsilon": _number(group=_QUESTION, metavar="EPS", help="Compare the laws at this epsilon of the whole search."),
-    "at-success": _number(
-        group=_QUESTION, metavar="BETA", help="Compare the laws at this success probability (with --success-rate)."
-    ),
-    "sweep": {
-        "type": Text(),
-        "group": _QUESTION,
-        "metavar": "mean=A:B:N",
-        "help": "Curves: N means from A to B, log-spaced, e.g. mean=1:1000:30.",
-    },
-    "selection": {
-        "type": Integer(1),
-        "group": _QUESTION,
-        "metavar": "M",
-        "help": "Choosing one of M candidates: against the exponential mechanism and report-noisy-max.",
-    },
-    "sensitivity": _number(
-        group=_QUESTION, metavar="S", help="Sensitivity of the candidates' scores, for --selection."
-    ),
-    "target-epsilon": _number(group=_QUESTION, metavar="EPS", help="What the whole search may cost at --delta."),
-    "solve-for": {
-        "type": Choice(("runs", "zcdp", "pure", "gaussian", "laplace", "dpsgd-noise")),
-        "group": _QUESTION,
-        "metavar": "WHAT",
-        "help": "What to solve for: runs (the law's scale parameter), or the base's zcdp, pure, gaussian, laplace or "
-        "dpsgd-noise with the law given.",
-    },
-    "maximize": {
-        "type": Choice(("quantile", "success", "score", "runs")),
-        "group": _QUESTION,
-        "metavar": "GOAL",
-        "help": "Order of the rows and the recommendation: quantile, success, score or runs.",
-    },
-    "optimize-eta": {"is_flag": True, "group": _QUESTION, "help": "Search the whole TNB family for the best eta."},
-    "target-success": _number(
-        group=_QUESTION, metavar="BETA", help="The cheapest law that reaches this success probability."
-    ),
-    "max-runs-p95": {
-        "type": Integer(1),
-        "group": _QUESTION,
-        "metavar": "N",
-        "help": "Only plans whose 95 % quantile of K is at most N.",
-    },
-    "count": {
-        "type": Integer(1),
-        "group": _QUESTION,
-        "metavar": "N",
-        "default": 1,
-        "help": "How many values of K to draw.",
-    },
-    # Utility.
-    "success-rate": _number(group=_UTILITY, metavar="P", help="Probability that a single run is good."),
-    "scores": {
-        "type": File(),
-        "group": _UTILITY,
-        "metavar": "FILE",
-        "help": "Scores of single runs from public pilot data: CSV, or one number a line.",
-    },
-    "column": {"type": Text(), "group": _UTILITY, "metavar": "NAME", "help": "Column of --scores."},
-    "minimize": {"is_flag": True, "group": _UTILITY, "help": "Scores are losses: the smallest is best."},
-    # Accounting.
-    "delta": _number(group=_ACCOUNTING, metavar="DELTA", default=1e-6, help="Delta of the reported guarantee."),
-    "method": {
-        "type": Choice(METHODS),
-        "group": _ACCOUNTING,
-        "metavar": "NAME",
-        "default": "best",
-        "help": "Bounds to use: best, paper, refined, or one method by name.",
-    },
-    "conversion": {
-        "type": Choice(("best", "cks", "mironov", "exact")),
-        "group": _ACCOUNTING,
-        "metavar": "RULE",
-        "default": "best",
-        "help": "From Renyi to (epsilon, delta): best, cks (Canonne-Kamath-Steinke), mironov or exact.",
-    },
-    "orders": {
-        "type": Orders(),
-        "group": _ACCOUNTING,
-        "metavar": "LIST",
-        "help": "Renyi orders, comma-separated, each above 1; replaces the continuous search.",
-    },
-    # Output.
-    "format": {
-        "type": Choice(FORMATS),
-        "group": _OUTPUT,
-        "metavar": "FORMAT",
-        "default": "table",
-        "help": "table, yaml, json, csv or markdown (with the reviewer's checklist).",
-    },
-    "explain": {
-        "is_flag": True,
-        "group": _OUTPUT,
-        "help": "Say which theorem, inputs, order and conditions gave the answer.",
-    },
-    "output": {
-        "type": File(),
-        "group": _OUTPUT,
-        "metavar": "FILE",
-        "help": "Write to FILE, whole or not at all.",
-    },
-    "profile-out": {
-        "type": File(),
-        "group": _OUTPUT,
-        "metavar": "FILE",
-        "help": "Also write the privacy profile (epsilon, delta) of the whole search.",
-    },
-    "rdp-out": {
-        "type": File(),
-        "group": _OUTPUT,
-        "metavar": "FILE",
-        "help": "Also write the Renyi curve of the whole search.",
-    },
-    "plot": {
-        "type": File(),
-        "group": _OUTPUT,
-        "metavar": "FILE",
-        "help": "Also draw the answer: .svg, .png or .pdf (needs hpcalc[plot]); - is a chart in the terminal.",
-    },
-    # Spec files.
-    "spec": {
-        "type": File(),
-        "group": _SPEC,
-        "metavar": "FILE",
-        "in_spec": False,
-        "help": "Read options from a YAML file: one mapping, or a list of cases with a name each.",
-    },
-    "save-spec": {
-        "type": File(),
-        "group": _SPEC,
-        "metavar": "FILE",
-        "in_spec": False,
-        "help": "Also write these options as a spec file.",
-    },
-}
-
-BASE = (
-    "pure",
-    "zcdp",
-    "approx-dp",
-    "gaussian",
-    "laplace",
-    "rdp",
-    "rdp-file",
-    "profile-file",
-    "compose",
-    "dpsgd",
-    "noise-multiplier",
-    "examples",
-    "batch-size",
-    "epochs",
-    "accumulation",
+num, whole, file, text = Number(), Integer(), File(), Text()
+# An infinite loss is legal input: it means "no guarantee", and the answer says so (exit code 3).
+loss, curve, law, orders = Number(infinite=True), File(*CURVES), LawText(DISTS), Orders()
+to = Choice(("approx-dp", "rdp", "zcdp", "pure"))
+solve = Choice(("runs", *(row.solve_for for row in KINDS.values() if row.solve_for)))
+goal, which, missing = (
+    Choice(("quantile", "success", "score", "runs")),
+    Choice(("all", "rest")),
+    Choice(("worst", "skip")),
 )
-RUNS = ("dist", "mu", "eta", "gamma", "n", "p", "k", "pmf", "accept", "mean", "max-runs", "at-least-one")
-PRIVACY = ("delta", "method", "conversion", "orders")
-COMMON = ("format", "explain", "output", "spec", "save-spec")
+method, rule = Choice(METHODS), Choice(("best", "cks", "mironov", "exact"))
+formats, statement = Choice(FORMATS), Choice((*FORMATS, "statement"))
+_FIRST = ("gaussian", "laplace", "zcdp", "pure", "approx-dp")  # of the guarantees that are no DP-SGD; others follow
+
+
+def _or(choice: Choice) -> str:
+    *most, last = choice.choices
+    return f"{', '.join(most)} or {last}"
+
+
+def _kind(name: str) -> _Row:
+    """The option of a guarantee, as the catalog has it."""
+    row = KINDS[name]
+    kind = file if row.metavar == "FILE" else loss if row.infinite else num if row.arity else text
+    return _Row(name, row.metavar, kind, row.help, many=True)
+
+
+# Order is the order of --help.
+_GROUPS: dict[str, tuple[_Row, ...]] = {
+    _SGD: (
+        _Row("noise-multiplier", "SIGMA", num, "Noise standard deviation / clipping norm, as in a training script."),
+        _Row("sample-rate", "RATE", num, "Chance of an example to be in a batch; or --examples and --batch-size."),
+        _Row("examples", "N", whole, "Size of the training set; beside any guarantee, what delta is held against."),
+        _Row("batch-size", "B", whole, "Expected batch size, before accumulation."),
+        _Row("accumulation", "A", whole, "Batches accumulated for one noisy step: the rate is A B / N."),
+        _Row("steps", "T", whole, "Noisy steps of one run; or --epochs."),
+        _Row("epochs", "E", num, "Passes over the training set; steps are rounded up and echoed."),
+        _kind("dpsgd"),
+        _Row("history", "FILE", file, "DP-SGD as Opacus keeps it, history: [[noise, rate, steps], ...].", many=True),
+    ),
+    _BASE: (
+        *(_kind(name) for name in _FIRST),
+        *(_kind(name) for name in KINDS if name not in ("dpsgd", *_FIRST)),
+        _Row("candidates", "FILE", file, "Settings with guarantees of their own (YAML, JSON, CSV): a run draws one."),
+        _Row("run", "LIST", text, "Guarantees that compose in one run, each with its times (spec files).", many=True),
+        _Row("compose", "N", whole, "One run is N compositions of everything given above."),
+        _Row("group", "K", whole, "The privacy unit owns up to K records."),
+    ),
+    _RUNS: (
+        _Row("dist", "LAW", Choice(DISTS), "Law of K, one of those below."),
+        _Row("mean", "M", num, "The mean of K in place of the law's scale parameter."),
+        *(_Row(name, row.metavar, {"whole": whole, "file": file}.get(row.domain, num), row.help)
+          for name, row in PARAMETERS.items()),
+        _Row("max-runs", "M", whole, "K given K <= M: drawn again while larger."),
+        _Row("clamp-runs", "M", whole, "min(K, M): a search that is stopped at M runs."),
+        _Row("at-least-one", "", None, "K given K >= 1."),
+        _Row("law", "LAW", law, 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.', many=True),
+    ),
+    _RELEASE: (
+        _Row("then", "NAME=VALUES", text, "Released afterwards: gaussian=5, dpsgd=0.01,1.1,1000 or run.", many=True),
+        _Row("searches", "N", whole, "So many such searches, each released."),
+        _Row("subset", "Q", text, "The whole search ran on a Poisson sample of the records at rate Q."),
+        _Row("then-on", "WHICH", which, "With --subset, what --then saw: all records, or the rest.", default="all"),
+        _Row("density", "LOW HIGH", num, "Adaptive proposals, their density within [LOW, HIGH] of one fixed prior."),
+        _Row("unit", "TEXT", text, 'The privacy unit in words, e.g. "one patient".'),
+    ),
+    _QUESTION: (
+        _Row("max-epsilon", "EPS", num, "Gate: exit code 1 if everything released costs more than EPS."),
+        _Row("require-max-epsilon", "", None, "A case without a max-epsilon is an error.", in_spec=False),
+        _Row("epsilon", "EPS", num, "Answer with the delta of this epsilon."),
+        _Row("to", "KIND", to, f"Guarantee to convert to: {_or(to)}.", default="approx-dp"),
+        _Row("at-epsilon", "EPS", num, "Compare the laws at this epsilon of the whole search."),
+        _Row("at-success", "BETA", num, "Compare the laws at this success probability (with --success-rate)."),
+        _Row("sweep", "mean=A:B:N", text, "Curves: N means from A to B, log-spaced, e.g. mean=1:1000:30."),
+        _Row("selection", "M", whole, "Choosing one of M: against the exponential mechanism and report-noisy-max."),
+        _Row("sensitivity", "S", num, "Sensitivity of the candidates' scores, for --selection."),
+        _Row("target-epsilon", "EPS", num, "What everything released may cost at --delta."),
+        _Row("solve-for", "WHAT", solve, f"What to solve for: the law's scale, or the base's noise: {_or(solve)}."),
+        _Row("maximize", "GOAL", goal, f"Order of the rows and the recommendation: {_or(goal)}."),
+        _Row("optimize-eta", "", None, "Search the whole TNB family for the best eta."),
+        _Row("target-success", "BETA", num, "The cheapest law that reaches this success probability."),
+        _Row("max-runs-p95", "N", whole, "Only plans whose 95 % quantile of K is at most N."),
+        _Row("count", "N", whole, "How many values of K to draw.", default=1),
+    ),
+    _UTILITY: (
+        _Row("success-rate", "P", num, "Probability that a single run is good."),
+        _Row("scores", "FILE", file, "Scores of single runs from public pilot data: CSV, or one number a line."),
+        _Row("column", "NAME", text, "Column of --scores."),
+        _Row("missing", "WHAT", missing, "Runs without a score in --scores: worst (they rank last) or skip."),
+        _Row("minimize", "", None, "Scores are losses: the smallest is best."),
+    ),
+    _ACCOUNTING: (
+        _Row("delta", "DELTA", num, "Delta of the reported guarantee.", default=1e-6),
+        _Row("method", "NAME", method, "Bounds to use: best, paper, refined, or one by its name.", default="best"),
+        _Row("conversion", "RULE", rule, f"From Renyi to (epsilon, delta): {_or(rule)}.", default="best"),
+        _Row("orders", "LIST", orders, "Renyi orders, comma-separated, each above 1, in place of the search for one."),
+    ),
+    _OUTPUT: (
+        _Row("format", "FORMAT", formats, f"{_or(formats)}.", default="table"),
+        _Row("explain", "", None, "Say which theorem, inputs, order and conditions gave the answer."),
+        _Row("quiet", "", None, "The headline alone, one line a case.", in_spec=False, short="-q"),
+        _Row("output", "FILE", file, "Write to FILE, whole or not at all; its suffix chooses the format.", short="-o"),
+        _Row("profile-out", "FILE", curve, "Also write the privacy profile (epsilon, delta): .csv, .json or .yaml."),
+        _Row("rdp-out", "FILE", curve, "Also write the Renyi curve: .csv, .json or .yaml."),
+        _Row("plot", "FILE", file, "Also draw the answer: .svg, .png, .pdf (needs hpcalc[plot]), - for a text chart."),
+    ),
+    _SPEC: (
+        _Row("spec", "FILE", file, "Read options from a YAML file, one mapping or a list of cases.", in_spec=False),
+        _Row("case", "NAME", text, "The case of --spec that is meant.", in_spec=False),
+        _Row("total", "", None, "One more case, all of them together; --max-epsilon is its limit.", in_spec=False),
+        _Row("save-spec", "FILE", file, "Also write these options as a spec file.", in_spec=False),
+    ),
+}  # fmt: skip
+OPTIONS = {row.name: (group, row) for group, rows in _GROUPS.items() for row in rows}
+
+# The words of a training script describe one guarantee; every other option of these groups is one of its own.
+TRAINING = ("noise-multiplier", "sample-rate", "batch-size", "accumulation", "steps", "epochs")
+_NO_GUARANTEE = (*TRAINING, "examples", "compose", "group", "run")
+GUARANTEES = tuple(row.name for row in (*_GROUPS[_SGD], *_GROUPS[_BASE]) if row.name not in _NO_GUARANTEE)
+LAW = tuple(row.name for row in _GROUPS[_RUNS] if row.name != "law")
+RELEASE = tuple(row.name for row in _GROUPS[_RELEASE])
+ACCOUNTING = tuple(row.name for row in _GROUPS[_ACCOUNTING])
+OUTPUT = ("format", "explain", "quiet", "output", "spec", "case", "save-spec")
+
+# What stands below a heading of --help: what an option may be repeated for, and every law in full.
+NOTES: dict[str, Any] = {
+    _SGD: "Guarantees may be given more than once; all of them happen in one run, so they compose.",
+    _RUNS: [(" ".join([name, *(f"--{key} {PARAMETERS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
+            for name, row in LAWS.items()],
+}  # fmt: skip
 
 # HPCALC_FORMAT and HPCALC_DELTA speak to every command; the command's own variable wins over them.
 _SHARED_VARIABLES = ("format", "delta")
 
 
-def select(command: str, *names: str | Sequence[str], hidden: Sequence[str] = ()) -> list[click.Parameter]:
-    """The options of a command.
+def select(command: str, names: Iterable[str], silent: Iterable[str] = (), spec: Iterable[str] = ()) -> list[Option]:
+    """The options of a command, in the order of the table.
 
     Parameters
     ----------
     command : str
         Name of the command; it decides the names of the environment variables.
-    names : str or sequence of str
-        Option names, or groups of them such as :data:`BASE`.
-    hidden : sequence of str
-        Options that are accepted but mean nothing to this command, so that one set of options serves them all.
+    names : iterable of str
+        Option names.
+    silent : iterable of str
+        Options that are accepted but stand in no help.
+    spec : iterable of str
+        Options that only a spec file holds.
     """
-    flat = [name for entry in names for name in ((entry,) if isinstance(entry, str) else entry)]
-    options: list[click.Parameter] = []
-    for name in [*flat, *hidden]:
-        attributes = dict(_DECLARED[name])
-        variable = name.upper().replace("-", "_")
-        variables = [f"HPCALC_{command.upper()}_{variable}"]
-        if name in _SHARED_VARIABLES:
-            variables.append(f"HPCALC_{variable}")
-        options.append(Option(f"--{name}", envvar=variables, hidden=name in hidden, **attributes))
+    silent, spec = set(silent), set(spec)
+    wanted = {*names, *silent, *spec}
+    assert wanted <= OPTIONS.keys(), wanted - OPTIONS.keys()
+    found = [_option(command, name) for name in OPTIONS if name in wanted]
+    for option in found:
+        name = option.flag.lstrip("-")
+        option.hidden, option.spec_only = name in silent or name in spec, name in spec
+        if option.spec_only:
+            option.envvar = None
+    return found
+
+
+@lru_cache
+def every() -> dict[str, Option]:
+    """Every option there is by key, of whichever command: what a spec file may hold, or another command may know."""
+    options = {name.replace("-", "_"): _option("", name) for name in OPTIONS}
+    for option in options.values():
+        option.envvar = None
     return options
+
+
+def _option(command: str, name: str) -> Option:
+    group, row = OPTIONS[name]
+    variable = name.upper().replace("-", "_")
+    shared = [f"HPCALC_{variable}"] if name in _SHARED_VARIABLES else []
+    kind = statement if name == "format" and command in ("bound", "") else row.type
+    value: dict[str, Any] = {"is_flag": True} if kind is None else {"type": kind, "nargs": len(row.metavar.split())}
+    option = Option(
+        f"--{name}",
+        *([row.short] if row.short else []),
+        group=group,
+        many=row.many,
+        in_spec=row.in_spec,
+        metavar=row.metavar or None,
+        help=row.help,
+        envvar=[f"HPCALC_{command.upper()}_{variable}", *shared],
+        **value,
+    )
+    option.fallback = row.default
+    return option

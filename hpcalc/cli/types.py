@@ -18,16 +18,53 @@ from hpcalc.errors import InvalidInput
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
-    _Choice = click.Choice[str]
 else:  # generic only in newer releases of Click
-    _ParamType, _Choice = click.ParamType, click.Choice
+    _ParamType = click.ParamType
 
-__all__ = ["Choice", "File", "Integer", "Number", "Orders", "Text", "nearest"]
+__all__ = ["HINTS", "Choice", "File", "Integer", "LawText", "Number", "Orders", "Text", "nearest"]
 
 # ASCII digits only, and no underscores: float() reads more than what other tools read back.
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _LARGEST_INTEGER = 10**18
+
+# Words of other tools and of older versions -> what is meant here. An option's name stands alone, a value behind it.
+_NOISE = "--noise-multiplier SIGMA for DP-SGD, --gaussian SIGMA for one release with Gaussian noise"
+_BUDGET = "--max-epsilon EPS is a limit, --target-epsilon EPS what 'hpcalc plan' aims at, --pure EPS a guarantee"
+_TRIALS = "--mean M for a random number of runs, --dist composition --k K for a list of K"
+HINTS = {
+    **dict.fromkeys(("sigma", "noise", "noise-std", "noise-scale"), f"write {_NOISE}"),
+    **dict.fromkeys(("eps", "epsilon", "target-eps", "max-eps", "budget"), _BUDGET),
+    **dict.fromkeys(("rho", "zcdp-rho"), "write --zcdp RHO"),
+    **dict.fromkeys(("trials", "n-trials", "num-trials", "runs", "num-runs", "n-iter"), f"write {_TRIALS}"),
+    **dict.fromkeys(("sampling-rate", "sample-probability", "sampling-probability", "q"), "write --sample-rate RATE"),
+    **dict.fromkeys(("iterations", "max-steps", "num-steps", "num-iterations"), "write --steps T"),
+    **dict.fromkeys(("lot-size", "batch", "microbatch-size"), "write --batch-size B"),
+    **dict.fromkeys(("num-examples", "dataset-size", "num-samples"), "write --examples N"),
+    **dict.fromkeys(("lambda", "rate"), "write --mu M for a Poisson number of runs, --sample-rate for DP-SGD"),
+    "target-delta": "write --delta DELTA",
+    "seed": "there is none: K is drawn from the operating system's entropy, for a K that can be guessed is not private",
+    "random-state": "there is none: K is drawn from the operating system's entropy",
+    **dict.fromkeys(
+        ("top-k", "topk", "best-m"),
+        "the best several of one search are not covered: run as many searches and give --searches N",
+    ),
+    **dict.fromkeys(("max-k", "cap"), "write --clamp-runs M for min(K, M), --max-runs M for K given K <= M"),
+    **dict.fromkeys(("file", "config", "input"), "write --spec FILE"),
+    **dict.fromkeys(
+        ("negative-binomial", "negbin", "nbinom", "nb", "truncated-negative-binomial", "negative_binomial"),
+        "it is tnb here, with --eta and --gamma or --mean",
+    ),
+    **dict.fromkeys(("geom", "geometrical"), "write geometric"),
+    **dict.fromkeys(("log", "logseries", "log-series", "logser"), "write logarithmic"),
+    **dict.fromkeys(("grid", "list", "bayesian", "optuna", "hyperband"), "write composition: every run is paid for"),
+    **dict.fromkeys(("constant", "deterministic"), "write fixed for K fresh draws, composition for a list"),
+    **dict.fromkeys(("random", "uniform"), "choose a law of K; --dist pmf --pmf FILE holds any probabilities"),
+    "refined-profile": "it is refined-region now",
+    "md": "write markdown",
+    "yml": "write yaml",
+    **dict.fromkeys(("text", "txt", "plain"), "write table"),
+}  # fmt: skip
 
 
 def nearest(word: str, choices: Sequence[str]) -> str | None:
@@ -37,10 +74,6 @@ def nearest(word: str, choices: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(word, choices, n=1, cutoff=0.6)), None)
 
 
-def _name(param: click.Parameter | None) -> str:
-    return (param.name if param is not None else None) or "value"
-
-
 class Number(_ParamType):
     """A finite real number; infinity only where ``infinite`` says that it means something."""
 
@@ -48,11 +81,6 @@ class Number(_ParamType):
 
     def __init__(self, infinite: bool = False) -> None:
         self.infinite = infinite
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        return self.read(str(value), _name(param))
 
     def read(self, text: str, name: str) -> float:
         """Read one number, refusing what a double cannot hold."""
@@ -72,55 +100,56 @@ class Number(_ParamType):
 
 
 class Integer(_ParamType):
-    """An integer; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
+    """An integer of at least ``minimum``; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
 
     name = "integer"
 
-    def __init__(self, minimum: int | None = None) -> None:
+    def __init__(self, minimum: int = 1) -> None:
         self.minimum = minimum
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        name = _name(param)
-        if isinstance(value, int) and not isinstance(value, bool):
-            integer = value
-        else:
-            integer = self.read(str(value), name)
-        if self.minimum is not None and integer < self.minimum:
-            raise InvalidInput(name, value, f"give an integer of at least {self.minimum}")
-        return integer
 
     def read(self, text: str, name: str) -> int:
         """Read one integer; the size is limited before any digit is written out."""
-        clean = text.strip()
-        if not _NUMBER.fullmatch(clean):
-            raise InvalidInput(name, text, "give an integer such as 100 or 1e6")
-        if not abs(float(clean)) <= _LARGEST_INTEGER or len(clean) > 1000:
-            raise InvalidInput(name, text, "give an integer of at most 1e18")
         from fractions import Fraction
 
+        clean = text.strip()
+        like = "give an integer such as 100 or 1e6"
+        if not _NUMBER.fullmatch(clean):
+            raise InvalidInput(name, text, like)
+        if not abs(float(clean)) <= _LARGEST_INTEGER or len(clean) > 1000:
+            raise InvalidInput(name, text, "give an integer of at most 1e18")
         exponent = re.split("[eE]", clean)[1:]
-        if exponent and int(exponent[0]) < -1000:  # an exact fraction would need that many digits
-            raise InvalidInput(name, text, "give an integer such as 100 or 1e6")
-        exact = Fraction(clean)
+        # an exact fraction would need as many digits as the exponent says
+        exact = Fraction(1, 2) if exponent and int(exponent[0]) < -1000 else Fraction(clean)
         if exact.denominator != 1:
-            raise InvalidInput(name, text, "give an integer such as 100 or 1e6")
+            raise InvalidInput(name, text, like)
+        if exact < self.minimum:
+            raise InvalidInput(name, text, f"give an integer of at least {self.minimum}")
         return int(exact)
 
 
-class Choice(_Choice):
-    """One word of a list; an unknown word is answered with the nearest one and the whole list."""
+class Choice(_ParamType):
+    """One word of a list; an unknown word is answered with what it is called here, or the nearest, and the list."""
+
+    name = "choice"
 
     def __init__(self, choices: Sequence[str]) -> None:
-        self.words = tuple(choices)
-        super().__init__(self.words)
+        self.choices = tuple(choices)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        word = str(value)
-        if word in self.words:
-            return word
-        near = nearest(word.lower(), self.words)
-        hint = f"did you mean {near}? " if near else ""
-        raise InvalidInput(_name(param), word, f"{hint}choose from {', '.join(self.words)}")
+    def read(self, text: str, name: str) -> str:
+        """One of the words."""
+        if text in self.choices:
+            return text
+        hint = HINTS.get(text.lower())
+        if hint is None:
+            near = nearest(text.lower(), self.choices)
+            hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.choices)}"
+        raise InvalidInput(name, text, hint)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """The words that begin like this."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(word) for word in self.choices if word.startswith(incomplete)]
 
 
 class Orders(_ParamType):
@@ -128,12 +157,10 @@ class Orders(_ParamType):
 
     name = "orders"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        name = _name(param)
+    def read(self, text: str, name: str) -> tuple[float, ...]:
+        """The orders, as typed."""
         number = Number(infinite=True)
-        orders = tuple(number.read(part, name) for part in str(value).split(","))
+        orders = tuple(number.read(part, name) for part in text.split(","))
         for order in orders:
             if not order > 1.0:
                 raise InvalidInput(name, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
@@ -141,26 +168,45 @@ class Orders(_ParamType):
 
 
 class Text(_ParamType):
-    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--law``, ``--sweep``)."""
+    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``)."""
 
     name = "text"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
+    def read(self, text: str, name: str) -> str:
+        """The text, which must say something."""
         if not text.strip():
-            raise InvalidInput(_name(param), repr(text), "is empty")
+            raise InvalidInput(name, repr(text), "is empty")
         return text
 
 
+class LawText(Text):
+    """A law of K on one line, ``tnb:eta=0,mean=10``; TAB completes the law's name."""
+
+    def __init__(self, laws: Sequence[str]) -> None:
+        self.laws = tuple(laws)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Names of laws."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(law) for law in self.laws if law.startswith(incomplete)]
+
+
 class File(_ParamType):
-    """A file name; whether it can be read or written shows when it is."""
+    """A file name, with one of ``endings`` if there are any; whether it can be read or written shows when it is."""
 
     name = "file"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
+    def __init__(self, *endings: str) -> None:
+        self.endings = endings
+
+    def read(self, text: str, name: str) -> str:
+        """The file's name."""
         if not text or "\0" in text:
-            raise InvalidInput(_name(param), repr(text), "give a file name")
+            raise InvalidInput(name, repr(text), "give a file name")
+        if self.endings and not text.lower().endswith(self.endings):
+            *most, last = self.endings
+            raise InvalidInput(name, text, f"give a file name that ends in {', '.join(most)} or {last}")
         return text
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

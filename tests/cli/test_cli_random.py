@@ -17,10 +17,11 @@ import jsonschema
 import pytest
 import yaml
 
+from hpcalc.catalog import DISTS
 from hpcalc.cli import main
 from hpcalc.cli.app import cli
-from hpcalc.cli.option import Option
-from hpcalc.cli.options import BASE, DISTS, FORMATS, METHODS
+from hpcalc.cli.command import Option
+from hpcalc.cli.options import FORMATS, METHODS
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 BROKEN = ("nan", "inf", "-1", "0", "x", "", "1e999", "0,5", "1:30", "é", "--mu", "2.5.1", "\x1b[31m")
@@ -96,7 +97,7 @@ class Grammar:
     def likely_right(self) -> list[str]:
         rng, keys = self.rng, {option.flag for option in self.options}
         words: list[str] = []
-        if f"--{BASE[0]}" in keys:
+        if "--zcdp" in keys:
             words += self.fill(rng.choice(GOOD_BASES))
         if "--dist" in keys and (self.name != "plan" or rng.random() < 0.3):
             words += self.fill(rng.choice(GOOD_LAWS))
@@ -132,7 +133,15 @@ class Grammar:
                 words[rng.randrange(len(words))] = rng.choice(BROKEN)
             else:
                 option = rng.choice(self.options)
-                if option.flag in ("--output", "--plot", "--save-spec", "--profile-out", "--rdp-out"):
+                if option.flag in (
+                    "--output",
+                    "--plot",
+                    "--save-spec",
+                    "--case",
+                    "--total",
+                    "--profile-out",
+                    "--rdp-out",
+                ):
                     continue
                 count = 0 if option.is_flag else option.nargs if rng.random() < 0.9 else 0
                 pool = (*BROKEN, "0.1", "3", "1e1", *DISTS, "broken.csv", "broken.yaml", "poisson:mu=3")

@@ -1,0 +1,336 @@
+"""What one question was asked with: a text for every option and where it came from, and the value that makes.
+
+The command line, a mapping of a spec file and the environment are three layers of the same thing, texts of options.
+They are merged by one rule and read by one function, so that an option means the same wherever it is written.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from hpcalc.cli.command import Option
+from hpcalc.errors import HpcalcError, InvalidInput
+from hpcalc.files import Node
+
+__all__ = [
+    "COMMAND_LINE",
+    "ENVIRONMENT",
+    "SPEC",
+    "Case",
+    "CommandLineError",
+    "Given",
+    "command_line",
+    "environment",
+    "located",
+    "merged",
+    "shown",
+]
+
+COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
+
+
+class CommandLineError(HpcalcError):
+    """An input error whose text already says where the value came from."""
+
+
+def shown(value: object, longest: int = 80) -> str:
+    """A value as the user would have typed it, safe to print on one line and cut where it is very long."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, (tuple, list)):
+        return " ".join(shown(part) for part in value)
+    text = str(value)
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Given:
+    """An option as it was given in one place.
+
+    Attributes
+    ----------
+    texts : tuple
+        One entry for every time it was given: a text, a tuple of texts where the option takes several values, True for
+        a flag, or a :class:`Case` for a mapping within a spec file.
+    label : str
+        How an error names it: ``--zcdp``, ``HPCALC_BOUND_ZCDP=`` or ``privacy.yaml:3: zcdp:``.
+    source : int
+        :data:`COMMAND_LINE`, :data:`SPEC` or :data:`ENVIRONMENT`.
+    line : int or None
+        In the spec file.
+    """
+
+    texts: tuple[Any, ...]
+    label: str
+    source: int = COMMAND_LINE
+    line: int | None = None
+
+
+Layer = Mapping[str, Given]
+
+
+def command_line(options: Mapping[str, Option], words: Mapping[str, Any]) -> dict[str, Given]:
+    """The layer of what Click's parser found."""
+    return {
+        key: Given(tuple(texts) if isinstance(texts, list) else (True,), options[key].flag)
+        for key, texts in words.items()
+    }
+
+
+def environment(options: Mapping[str, Option]) -> dict[str, Given]:
+    """The layer of the environment: an option once, with exactly as many values as it takes."""
+    import os
+
+    layer = {}
+    for key, option in options.items():
+        variable = option.variable
+        if variable is None:
+            continue
+        text = os.environ[variable]
+        value: Any = text
+        if option.nargs > 1:
+            value = tuple(text.split())
+            if len(value) != option.nargs:
+                values = f"give exactly {option.nargs} values: {option.metavar}"
+                raise CommandLineError(f"{variable}={shown(text)}: {values}")
+        layer[key] = Given((value,), f"{variable}=", ENVIRONMENT)
+    return layer
+
+
+# -- one layer over the other -----------------------------------------------------------------------------------------
+
+_SCALES = ("mean", "mu", "gamma", "p", "accept")
+_INSTEAD = (  # what says the same thing in other words: the higher layer's words replace the lower layer's
+    (_SCALES, _SCALES),
+    (("sample_rate",), ("batch_size", "accumulation")),
+    (("batch_size", "accumulation"), ("sample_rate",)),
+    (("steps",), ("epochs",)),
+    (("epochs",), ("steps",)),
+    (("at_epsilon", "at_success", "sweep"), ("mean", "at_epsilon", "at_success", "sweep")),
+    (("max_runs",), ("clamp_runs",)),
+    (("clamp_runs",), ("max_runs",)),
+)
+
+
+def merged(layers: Sequence[Layer]) -> dict[str, Given]:
+    """Layers, the highest first, as one: a law or a guarantee in a higher layer replaces those in the lower ones.
+
+    Examples
+    --------
+    >>> above, below = {"gamma": Given(("0.1",), "--gamma")}, {"mean": Given(("10",), "--mean")}
+    >>> list(merged([above, below]))
+    ['gamma']
+    """
+    from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
+
+    law, guarantees, training = (_keys(names) for names in (LAW, GUARANTEES, TRAINING))
+    out: dict[str, Given] = {}
+    replaced: set[str] = set()
+    for index, layer in enumerate(layers):
+        kept = {key: given for key, given in layer.items() if key not in out and key not in replaced}
+        below = {key for lower in layers[index + 1 :] for key in lower}
+        if "dist" in layer:
+            replaced |= law
+        if layer.keys() & {*guarantees, "run"}:
+            replaced |= {*guarantees, *training, "run", "compose"}
+        elif layer.keys() & training and not below & training:
+            replaced |= {*guarantees, "run", "compose"}
+        for words, instead in _INSTEAD:
+            if layer.keys() & set(words):
+                replaced |= set(instead)
+        out |= kept
+    return out
+
+
+def _keys(names: Iterable[str]) -> set[str]:
+    return {name.replace("-", "_") for name in names}
+
+
+def located(error: InvalidInput, label: str) -> CommandLineError:
+    """The same error, with an option's label in the place of its name."""
+    if error.value in (None, "(missing)"):
+        return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
+    joint = "" if label.endswith("=") else " "
+    return CommandLineError(f"{label}{joint}{shown(error.value)}: {error.remedy}")
+
+
+# -- one question -----------------------------------------------------------------------------------------------------
+
+
+class Case:
+    """The options of one question, or of one guarantee within it (a candidate, what is released afterwards).
+
+    Parameters
+    ----------
+    options : mapping
+        The options there are, by key.
+    given : mapping
+        What was given; keys that are no option here are of other commands.
+    name : str, optional
+        Name of the case.
+    spec : str, optional
+        Name of the spec file.
+    line : int
+        Where the case begins there.
+    beside : mapping, optional
+        What stands beside the options: ``times``, ``weight``, ``params``, ``total``.
+
+    Attributes
+    ----------
+    values : dict
+        The value of every option that was given.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Option],
+        given: Layer,
+        name: str | None = None,
+        spec: str | None = None,
+        line: int = 1,
+        beside: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.options = options
+        self.given = {key: given[key] for key in options if key in given}
+        self.name, self.spec, self.line = name, spec, line
+        self.beside = beside or {}
+        self.values = {key: self._value(options[key], one) for key, one in self.given.items()}
+
+    def _value(self, option: Option, given: Given) -> Any:
+        try:
+            if option.is_flag:
+                return _flag(option.key, given.texts[-1])
+            values = tuple(_read(option, entry) for entry in given.texts)
+        except InvalidInput as error:
+            raise self.located(error) from error
+        if option.many:
+            return values
+        if len(values) > 1:
+            both = " and ".join(shown(text) for text in given.texts[:2])
+            raise CommandLineError(f"{given.label.rstrip(':=')}: given twice, {both}: keep one")
+        return values[0]
+
+    def __getitem__(self, key: str) -> Any:
+        option = self.options.get(key)
+        return self.values.get(key, option.fallback if option is not None else None)
+
+    def gives(self, key: str) -> bool:
+        """Whether a user asked for this option, anywhere."""
+        return key in self.given
+
+    def source(self, key: str) -> int | None:
+        """Where the option's value comes from; None where it is the default."""
+        return self.given[key].source if key in self.given else None
+
+    def without(self, *keys: str) -> Case:
+        """The case, some options left out."""
+        given = {key: one for key, one in self.given.items() if key not in keys}
+        return Case(self.options, given, self.name, self.spec, self.line, self.beside)
+
+    # errors
+
+    @property
+    def place(self) -> str:
+        """What comes before a sentence about the whole case."""
+        if self.spec is None:
+            return ""
+        return f"{self.spec}: {self.name}: " if self.name is not None else f"{self.spec}: "
+
+    def label(self, key: str) -> str:
+        """How an error names the option: as typed, as a variable, or as a place in the spec file."""
+        if key in self.given:
+            return self.given[key].label
+        return self.options[key].flag if key in self.options else f"{self.place}{key.replace('_', '-')}:"
+
+    def located(self, error: InvalidInput) -> CommandLineError:
+        """The same error, naming the option as the user gave it."""
+        return located(error, self.label(error.parameter))
+
+    def refuse(self, key: str, remedy: str) -> NoReturn:
+        """Refuse an option whose value is fine but out of place."""
+        label, value = self.label(key), self.values.get(key)
+        first = value[0] if isinstance(value, tuple) else value
+        if first is None or isinstance(first, (bool, Case, Node)):
+            raise CommandLineError(f"{label.rstrip(':=')}: {remedy}")
+        joint = "" if label.endswith("=") else " "
+        raise CommandLineError(f"{label}{joint}{shown(value)}: {remedy}")
+
+    # the question in writing
+
+    def written(self, command: str, options: Mapping[str, Option], *more: str, leave: Iterable[str] = ()) -> str:
+        """A command line that asks another command about the same case.
+
+        Parameters
+        ----------
+        command : str
+            The other command.
+        options : mapping
+            Its options, by key.
+        more : str
+            Words to add.
+        leave : iterable of str
+            Keys to leave out.
+        """
+        words = ["hpcalc", command]
+        if self.spec is not None:
+            words += ["--spec", "-" if self.spec == "standard input" else self.spec]
+            words += ["--case", self.name] if self.name is not None else []
+        for key, given in self.given.items():
+            if key in options and key not in (*leave, "spec", "case") and (self.spec is None or given.source != SPEC):
+                for entry in given.texts:
+                    values = [] if entry is True else [entry] if isinstance(entry, str) else entry
+                    words += [options[key].flag, *values]
+        return " ".join(map(shlex.quote, [*words, *more]))
+
+    def plain(self, *always: str) -> dict[str, Any]:
+        """The options as a spec file holds them; ``always``: keys that are told at their default too."""
+        beside = {key: value for key, value in self.beside.items() if key in ("times", "total")}
+        told = [(key, one) for key, one in self.options.items() if key in self.values or key in always]
+        return {**beside, **{one.flag.lstrip("-"): _plain(self[key]) for key, one in told}}
+
+
+def _read(option: Option, entry: Any) -> Any:
+    """One occurrence of an option: a value, several, or a mapping that has been read already."""
+    if isinstance(entry, tuple):
+        return tuple(_read(option, part) for part in entry)
+    return option.read(entry) if isinstance(entry, str) else entry
+
+
+def _flag(key: str, text: str | bool) -> bool:
+    """A flag, which in a file or a variable is a word."""
+    if text is True:
+        return True
+    word = str(text).strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off"):
+        return False
+    raise InvalidInput(key, text, "give true or false")
+
+
+def untyped(node: Node) -> Any:
+    """A piece of a spec file as it stands there, texts all."""
+    if node.kind == "mapping":
+        return {name.text: untyped(value) for name, value in node.children}
+    return [untyped(item) for item in node.children] if node.kind == "list" else node.text
+
+
+def _plain(value: Any) -> Any:
+    """A value as a spec file holds it: text for what only hpcalc reads, such as an infinite order."""
+    if isinstance(value, Case):
+        return value.plain()
+    if isinstance(value, Node):
+        return untyped(value)
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "inf"
+    if isinstance(value, tuple):
+        parts = [_plain(part) for part in value]
+        return parts[0] if len(parts) == 1 and not isinstance(value[0], (tuple, Case)) else parts
+    return value
