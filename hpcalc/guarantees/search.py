@@ -25,7 +25,7 @@ __all__ = ["FEW", "composed", "dominating_pair", "pair_of", "profile_nodes", "pr
 _INF = math.inf
 _RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
 _FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
-_DEEP = -50.0  # below this log delta nodes may lie further apart
+_FAR = 2.0**30  # a loss beyond all others
 _ROUNDS = 30
 FEW = 3000  # so many joint outcomes are listed
 LogProfile = Callable[[Array], Array]
@@ -118,7 +118,11 @@ def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, 
 
 
 def profile_nodes(
-    log_profile: LogProfile, tolerance: float = 1e-3, breakpoints: Iterable[float] = (), pieces: int = 32
+    log_profile: LogProfile,
+    tolerance: float = 1e-3,
+    breakpoints: Iterable[float] = (),
+    floor: float = _FLOOR,
+    pieces: int = 32,
 ) -> tuple[Array, Array]:
     """Nodes of a profile, dense enough that the chords in ``e^t`` between them are nowhere much too large.
 
@@ -127,9 +131,11 @@ def profile_nodes(
     log_profile : callable
         From ``t >= 0`` to ``log delta``, arrays of shape (n,).
     tolerance : float
-        Relative error of delta that is aimed at; any nodes are valid.
+        Relative error of delta that is aimed at, ten times as much in the tail; any nodes are valid.
     breakpoints : iterable of float
         Places where the profile has a corner.
+    floor : float
+        Log delta down to which the profile is followed; what is left counts as an infinite loss.
     pieces : int
         How many pieces to start from.
 
@@ -137,16 +143,14 @@ def profile_nodes(
     -------
     t, log_delta : ndarray, shape (n,)
     """
-    far = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
-    value = log_profile(far)
-    top = far[int(np.argmax(value <= max(_FLOOR, float(value[-1]) + 1e-9)))]
     corners = [x for x in breakpoints if 0.0 < x < _INF]
-    top = min(top, max(corners)) if corners and float(value[-1]) == -_INF else top
-    t = distinct(np.concatenate([np.linspace(0.0, max(top, 1e-9), pieces + 1), corners]))
+    lowest = float(log_profile(np.array([_FAR]))[0])
+    top = max(corners) if corners and lowest == -_INF else _end(log_profile, max(floor, lowest + 1e-9))
+    t = distinct(np.concatenate([np.linspace(0.0, top, pieces + 1), corners]))
     log_delta = log_profile(t)
     rough = np.ones(t.size - 1, dtype=bool)  # pieces that may have to be halved
     for _ in range(_ROUNDS):
-        left = np.flatnonzero(rough & (np.diff(t) > 1e-7 * (1e-3 * top + t[1:])) & (log_delta[:-1] > _FLOOR))
+        left = np.flatnonzero(rough & (np.diff(t) > 1e-7 * (1e-3 * top + t[1:])) & (log_delta[:-1] > floor))
         if left.size == 0:
             break
         middle = 0.5 * (t[left] + t[left + 1])
@@ -155,7 +159,7 @@ def profile_nodes(
         chord = logaddexp(log1mexp(share) + log_delta[left], share + log_delta[left + 1])
         with np.errstate(invalid="ignore"):
             # half the width, a quarter of the error
-            coarse = chord - value > 4.0 * tolerance * np.where(chord < _DEEP, 10.0, 1.0)
+            coarse = chord - value > 4.0 * tolerance * np.where(chord < 0.65 * floor, 10.0, 1.0)
         rough[:] = False
         rough[left] = coarse
         rough = np.insert(rough, left + 1, coarse)
@@ -163,15 +167,26 @@ def profile_nodes(
     return t, log_delta
 
 
+def _end(log_profile: LogProfile, least: float) -> float:
+    """A power of 2 at which the profile is down to ``least``, nearly the smallest."""
+    t = 1.0
+    while t > 1e-9 and float(log_profile(np.array([0.5 * t]))[0]) <= least:
+        t *= 0.5
+    while t < _FAR and float(log_profile(np.array([t]))[0]) > least:
+        t *= 2.0
+    return t
+
+
 def profile_pair(
     profiles: Sequence[LogProfile],
     tolerance: float = 1e-3,
     breakpoints: Iterable[float] = (),
+    floor: float = _FLOOR,
     pieces: int = 32,
 ) -> DominatingPair:
     """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same)."""
     corners = tuple(breakpoints)
-    nodes = [profile_nodes(profile, tolerance, corners, pieces) for profile in profiles]
+    nodes = [profile_nodes(profile, tolerance, corners, floor, pieces) for profile in profiles]
     return dominating_pair(nodes[0], nodes[-1])
 
 

@@ -78,7 +78,7 @@ def test_equal_settings_are_one_setting():
     np.testing.assert_allclose(mixture.log_profile(t), Gaussian(2.0).log_profile(t), atol=1e-12)
     np.testing.assert_allclose(mixture.rdp([1.0001, 2.0, 1e6]), Gaussian(2.0).rdp([1.0001, 2.0, 1e6]), rtol=1e-9)
     u = Prob.from_u(np.array([1e-9, 0.01, 0.5]))
-    np.testing.assert_allclose(mixture.region(u).log_u, Gaussian(2.0).region(u).log_u, atol=1e-3)
+    np.testing.assert_allclose(mixture.region(u).log_u, Gaussian(2.0).region(u).log_u, atol=3e-3)
 
 
 def test_settings_known_by_their_curve_only():
