@@ -128,10 +128,10 @@ def _from_mapping(source: Source, node: Node, columns: Sequence[Column]) -> list
         for i, value in zip(at, found, strict=True):
             if i >= 0 and value.kind != "list":
                 source.refuse(f"{shown(names[i].text)} must be a list", names[i])
-        lengths = {len(value.children) for i, value in zip(at, found, strict=True) if i >= 0}
-        if len(lengths) != 1:
-            source.refuse(f"the lists have different lengths ({', '.join(map(str, sorted(lengths)))})", node)
-        count = lengths.pop()
+        lengths = [len(value.children) for i, value in zip(at, found, strict=True) if i >= 0]
+        if len(set(lengths)) != 1:
+            source.refuse(f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
+        count = lengths[0]
         if not count:
             source.refuse("holds no points", node)
         lists = [value.children if i >= 0 else (_NOTHING,) * count for i, value in zip(at, found, strict=True)]
@@ -408,10 +408,11 @@ def _score_cells(source: Source, tree: Node, column: str | None) -> list[Node]:
         wanted = _key(names[at])
         cells = []
         for item in items:
-            row = {_key(name): value for name, value in item.children} if item.kind == "mapping" else {}
-            state = row["state"].text.rpartition(".")[2].upper() if trials and "state" in row else "COMPLETE"
-            cells.append(row.get(wanted, Node("scalar", item.line)) if state == "COMPLETE"
-                         else Node("scalar", item.line))  # fmt: skip
+            if item.kind != "mapping":
+                source.refuse("expected a list of mappings", item)
+            row = {_key(name): value for name, value in item.children}
+            done = not trials or row["state"].text.rpartition(".")[2].upper() == "COMPLETE"
+            cells.append(row[wanted] if done and wanted in row else Node("scalar", item.line))
         return cells
     if tree.kind == "list" and items and items[0].kind == "list":
         source.refuse("the first line must name the columns", items[0])

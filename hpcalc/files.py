@@ -228,6 +228,8 @@ def _yaml(source: Source, text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = str(error.problem or error.context or "cannot be parsed")
+        if "nesting" in problem:
+            source.refuse("is nested too deeply")
         if "document" in problem or "document" in str(error.context):
             problem = "a second document: keep one"
         source.refuse(f"is not {kind}: {shown(problem)}", mark.line + 1 if mark else 0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcalc.output.legible import can_say
 
 __all__ = ["csv_text"]
 
-
-# CSV.
+# numbers that stand in a fixed order
+_NAMES = {"dpsgd": ("rate", "noise", "steps"), "approx_dp": ("epsilon", "delta")}
 
 
 def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
@@ -18,9 +18,7 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     import csv
     import io
 
-    records: list[dict[str, Any]] = []
-    for case in document.get("cases", [document]):
-        records.extend(_records(case))
+    records = [record for case in document.get("cases", [document]) for record in _records(case)]
     named = list(dict.fromkeys(key for record in records for key in record))
     # what only some rows have stands beside what the others have in its place
     groups = list(dict.fromkeys(key.partition(".")[0] for key in named))
@@ -34,21 +32,18 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
 
 
 def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    rows = case.get("rows")
-    if rows is None and case.get("command") == "draw":
-        rows = [{"runs": run} for run in case["runs"]]
-    if rows is None:
-        yield dict(_flatten(case, ""))
-        return
+    rows = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else None
+    rows = case.get("rows", rows)
     shared = {"name": case["name"]} if "name" in case else {}
+    if not rows:  # one answer, or none: then the reason is the answer
+        yield {**shared, **dict(_flatten({key: value for key, value in case.items() if key != "rows"}, ""))}
+        return
     chosen = case.get("recommended")
     for index, row in enumerate(rows):
         record = {**shared, **dict(_flatten(row, ""))}
         if isinstance(chosen, Mapping):
             record["recommended"] = chosen.get("row") == index
         yield record
-    if not rows:  # nothing fits: the reason is the answer
-        yield {**shared, **dict(_flatten({key: value for key, value in case.items() if key != "rows"}, ""))}
 
 
 def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -63,30 +58,22 @@ def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _flatten_list(items: list[Any] | tuple[Any, ...], path: str) -> Iterator[tuple[str, Any]]:
-    if not items and not path.endswith(("assumptions", "warnings")):
-        return  # a list of mappings that happens to be empty has no column of its own
-    if not any(_nested(item) for item in items):
-        yield path, "; ".join(_text(item) for item in items)
-        return
+def _flatten_list(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:
+    names = _NAMES.get(path.rpartition(".")[2], ())
+    flat = not any(isinstance(item, (Mapping, list, tuple)) for item in items)
     seen: dict[str, int] = {}
     for index, item in enumerate(items):
-        label = str(index)
+        label = names[index] if flat and len(names) == len(items) else str(index)
         if isinstance(item, Mapping):
             # bounds are known by their method and curve points by their order: columns keep their meaning across cases
-            for key in ("method", "order"):
-                if key in item:
-                    label = _text(item[key])
-                    item = {name: part for name, part in item.items() if name != key}
-                    break
+            key = next((key for key in ("method", "order") if key in item), None)
+            if key is not None:
+                label = _text(item[key])
+                item = {name: part for name, part in item.items() if name != key}
             if list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
                 item = item["epsilon"]
         seen[label] = seen.get(label, 0) + 1
         yield from _flatten(item, f"{path}.{label}" if seen[label] == 1 else f"{path}.{label}.{seen[label]}")
-
-
-def _nested(value: Any) -> bool:
-    return isinstance(value, (Mapping, list, tuple))
 
 
 def _text(value: Any) -> str:

@@ -1,52 +1,55 @@
-"""Markdown for a review: the answer, the numbers beside it, and the checklist with boxes."""
+"""Markdown for a review: the answer, the numbers beside it, the checklist with boxes and a footnote for each."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from hpcalc.output.views import Block, Fields, Grid, Headline, Notes, Plain
+from hpcalc.output.blocks import Block, Fields, Grid, Headline, Plain
+from hpcalc.output.phrases import sentence
 
-__all__ = ["markdown_text"]
+__all__ = ["markdown_text", "numeric"]
 
 
 def markdown_text(blocks: Sequence[Block], title: str = "") -> str:
-    """Blocks as Markdown (GitHub's dialect, for its tables and task lists)."""
-    head = [f"## {title}"] if title else []
-    return "\n\n".join([*head, *("\n".join(_lines(block)) for block in blocks)]).strip("\n") + "\n"
+    """Blocks as Markdown (GitHub's dialect, for its tables, task lists and footnotes)."""
+    footnotes: dict[str, int] = {}
+    parts = [f"## {title}"] if title else []
+    parts += ["\n".join(_lines(block, footnotes)) for block in blocks]
+    if footnotes:
+        parts.append("\n".join(f"[^{number}]: {_inline(text)}" for text, number in footnotes.items()))
+    return "\n\n".join(parts).strip("\n") + "\n"
 
 
-def _lines(block: Block) -> Iterator[str]:
+def _lines(block: Block, footnotes: dict[str, int]) -> Iterator[str]:
     if isinstance(block, Plain):
         yield block.text.rstrip("\n")
-    elif isinstance(block, Headline):
+        return
+    if isinstance(block, Headline):
         yield f"**{_inline(block.text)}**"
-    elif isinstance(block, Fields):
-        yield from _title(block.title)
-        for name, value in block.items:
-            yield f"- {_inline(name)}: {_inline(value)}"
-    elif isinstance(block, Grid):
-        yield from _title(block.title)
-        yield "| " + " | ".join(_inline(name) for name in block.columns) + " |"
-        yield (
-            "|" + "|".join(" ---: " if _numeric(block, index) else " --- " for index in range(len(block.columns))) + "|"
-        )
-        for row in block.rows:
-            yield "| " + " | ".join(_inline(cell) for cell in row) + " |"
-    elif isinstance(block, Notes):
-        yield from _title(block.title)
-        for item in block.items:
-            yield f"- {'[ ] ' if block.checklist else ''}{_inline(item)}"
-
-
-def _title(title: str) -> Iterator[str]:
-    if title:
-        yield f"### {title}"
+        return
+    if block.title:
+        yield f"### {block.title}"
         yield ""
+    if isinstance(block, Fields):
+        yield from (f"- {_inline(name)}: {_inline(value)}" for name, value in block.items)
+    elif isinstance(block, Grid):
+        count = len(block.columns)
+        yield "| " + " | ".join(map(_inline, block.columns)) + " |"
+        yield "|" + "|".join(" ---: " if numeric(block.rows, index) else " --- " for index in range(count)) + "|"
+        yield from ("| " + " | ".join(map(_inline, row)) + " |" for row in block.rows)
+    elif block.checklist:
+        for item in block.items:
+            text, more = sentence(item)
+            mark = f"[^{footnotes.setdefault(more, len(footnotes) + 1)}]" if more else ""
+            yield f"- [ ] {_inline(text)}{mark}"
+    else:
+        yield from (f"- {_inline(item)}" for item in block.items)
 
 
-def _numeric(grid: Grid, index: int) -> bool:
-    cells = [row[index] for row in grid.rows if row[index] not in ("", "-", "none")]
+def numeric(rows: Sequence[Sequence[str]], index: int) -> bool:
+    """Whether a column holds numbers, which stand right."""
+    cells = [row[index] for row in rows if row[index] not in ("", "-", "none")]
     return bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)
 
 

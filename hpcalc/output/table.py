@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -12,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hpcalc.output.blocks import Block, Fields, Grid, Headline, Notes, Plain
 from hpcalc.output.legible import can_say, legible
-from hpcalc.output.views import Block, Fields, Grid, Headline, Notes, Plain
+from hpcalc.output.markdown import numeric
+from hpcalc.output.phrases import sentence
 
 __all__ = ["table_text"]
 
@@ -30,7 +31,7 @@ def table_text(
     Parameters
     ----------
     blocks : sequence of Block
-        From :func:`hpcalc.output.views.view`.
+        From :func:`hpcalc.output.blocks.view`.
     encoding : str
         What the stream can say; Greek letters become names where it cannot, lines become ASCII.
     width : int, optional
@@ -53,7 +54,8 @@ def table_text(
     )
     painter = _Painter(console, encoding, width)
     for index, block in enumerate(blocks):
-        if index and not isinstance(block, Plain):
+        apart = not isinstance(block, Headline) or not isinstance(blocks[index - 1], Headline)
+        if index and apart and not isinstance(block, Plain):
             console.print()
         painter.paint(block)
     lines = stream.getvalue().split("\n")
@@ -108,7 +110,9 @@ class _Painter:
         elif isinstance(block, Notes):
             self.title(block.title)
             for item in block.items:
-                self.paragraph(item, "[ ] " if block.checklist else "- ", "    " if block.checklist else "  ")
+                # the rest of what a reviewer should know stands in Markdown, YAML and JSON
+                text, first = (sentence(item)[0], "[ ] ") if block.checklist else (item, "- ")
+                self.paragraph(text, first, " " * len(first))
 
     def fields(self, block: Fields) -> None:
         """Labels and values in two columns where there is room, below one another where not."""
@@ -154,7 +158,7 @@ class _Painter:
         """A grid that fits."""
         table = Table(box=None, show_header=False, padding=(0, _GAP, 0, 0), pad_edge=False)
         for index in range(len(columns)):
-            table.add_column(justify="right" if _numeric(rows, index) else "left", no_wrap=True)
+            table.add_column(justify="right" if numeric(rows, index) else "left", no_wrap=True)
         if any(columns):
             table.add_row(*(Text(name, style="dim") for name in columns))
             table.add_row(*(Text(self.rule * width, style="dim") for width in widths))
@@ -171,8 +175,3 @@ class _Painter:
                 if cell:
                     text = f"{name}: {cell}" if name else cell
                     self.paragraph(text, "  ", "    ")
-
-
-def _numeric(rows: list[list[str]], index: int) -> bool:
-    cells = [row[index] for row in rows if row[index] not in ("", "-", "none")]
-    return bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)

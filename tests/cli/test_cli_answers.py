@@ -163,9 +163,9 @@ def test_what_was_typed_is_what_is_echoed() -> None:
 def test_training_options_give_rate_and_steps() -> None:
     training = "convert --to rdp --orders 2 --noise-multiplier 1.1 --examples 60000"
     document = answer(f"{training} --batch-size 256 --epochs 60")
-    assert document["from"]["dpsgd"] == [256 / 60000, 1.1, 14063]
+    assert document["from"]["dpsgd"] == [0.004266666667, 1.1, 14063]
     document = answer(f"{training} --batch-size 25 --accumulation 4 --epochs 3")
-    assert document["from"]["dpsgd"] == [100 / 60000, 1.1, 1800]
+    assert document["from"]["dpsgd"] == [0.001666666667, 1.1, 1800]
 
 
 SPEC = """\

@@ -1,0 +1,184 @@
+"""Words for what a document states in keys: one run, the law of K, the bound that gave the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hpcalc.output.digits import short, shown
+
+__all__ = ["label", "law_words", "method_words", "run_words"]
+
+_LABELS = {
+    "epsilon": "ε",
+    "delta": "δ",
+    "log10_delta": "log10 δ",
+    "rho": "ρ",
+    "sigma": "σ",
+    "prob_zero": "P[K = 0]",
+    "mean_runs": "mean K",
+    "sd_runs": "sd K",
+    "p50_runs": "median K",
+    "p95_runs": "95 % K",
+    "p99_runs": "99 % K",
+    "p5": "5 %",
+    "p95": "95 %",
+    "expected_quantile": "E[quantile]",
+    "success_probability": "P[success]",
+    "expected_score": "E[best score]",
+    "target_epsilon": "target ε",
+    "max_epsilon": "limit ε",
+    "at_epsilon": "ε",
+    "at_success": "P[success]",
+    "mu": "μ",
+    "eta": "η",
+    "gamma": "γ",
+    "log_gamma": "log γ",
+    "rdp": "Rényi curve of the whole search",
+    "bounds": "Every bound evaluated",
+    "law": "law of K",
+    "base": "one run",
+    "explain": "How the answer came about",
+    "candidates": "Candidates",
+}
+_LAWS = {
+    "poisson": "Poisson",
+    "tnb": "truncated negative binomial",
+    "geometric": "geometric",
+    "logarithmic": "logarithmic",
+    "binomial": "binomial",
+    "fixed": "fixed number of fresh draws",
+    "composition": "any runs, every one paid for",
+    "pmf": "given probabilities",
+    "threshold": "until one run is accepted",
+}
+_METHODS = {
+    "theorem-2": "Theorem 2",
+    "theorem-2-sharper": "Theorem 2, the sharper last line of its proof",
+    "theorem-6": "Theorem 6",
+    "corollary-3": "Corollary 3",
+    "corollary-4": "Corollary 4",
+    "lemma-7": "Lemma 7",
+    "lemma-20": "Lemma 20",
+    "lemma-22": "Lemma 22",
+    "proposition-15": "Proposition 15",
+    "composition": "composition of every run",
+    "refined-rdp": "refined Rényi bound",
+    "refined-profile": "refined privacy-profile bound",
+    "refined-region": "exact price of the privacy region",
+    "refined-pure": "refined pure-DP bound",
+    "refined-conditional": "refined bound for conditional sampling",
+}
+# key of a guarantee -> its name, and what its numbers are
+_RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pure": ("pure DP", ("ε",)),
+    "zcdp": ("zCDP", ("ρ",)),
+    "approx_dp": ("(ε, δ)-DP", ("ε", "δ")),
+    "gaussian": ("Gaussian mechanism", ("noise multiplier",)),
+    "laplace": ("Laplace mechanism", ("scale",)),
+    "dpsgd": ("DP-SGD", ("rate", "noise", "steps")),
+}
+_FILES = {"rdp_file": "Rényi curve of", "profile_file": "privacy profile of", "history": "DP-SGD history of"}
+
+
+def label(key: str) -> str:
+    """A key as a heading."""
+    return _LABELS.get(key, key.replace("_", " "))
+
+
+def method_words(method: Any) -> str:
+    """The name of a bound, spelled out; ``-`` where none applies."""
+    return _METHODS.get(str(method), str(method)) if method else "-"
+
+
+def run_words(base: Mapping[str, Any]) -> str:
+    """What one run promises.
+
+    Examples
+    --------
+    >>> run_words({"dpsgd": [0.0042667, 1.1, 14063], "gaussian": [20.0, 30.0]})
+    'DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; noise multiplier 30'
+    >>> run_words({"zcdp": 0.1, "compose": 3})
+    '3 times: zCDP, ρ 0.1'
+    """
+    parts = [_run(key, value) for key, value in base.items() if key not in ("compose", "group")]
+    text = "; ".join(parts) or "nothing"
+    if base.get("compose") is not None:
+        text = f"{base['compose']} times: {text}"
+    return f"{text}; groups of {base['group']}" if base.get("group") is not None else text
+
+
+def _run(key: str, value: Any) -> str:
+    if key in _FILES:
+        return ", ".join(f"{_FILES[key]} {one}" for one in (value if isinstance(value, (list, tuple)) else [value]))
+    if key == "rdp":
+        points = value if isinstance(value, str) else ", ".join(":".join(map(_given, point)) for point in value)
+        return f"Rényi points {points}"
+    if key not in _RUNS or isinstance(value, str):
+        return f"{label(key)} {_list(value)}"
+    name, words = _RUNS[key]
+    each = [value] if not isinstance(value, (list, tuple)) else value
+    if len(words) > 1 and not isinstance(each[0], (list, tuple)):
+        each = [each]
+    told = (one if isinstance(one, (list, tuple)) else [one] for one in each)
+    return f"{name}, " + "; ".join(", ".join(map(_named, words, numbers)) for numbers in told)
+
+
+def _named(word: str, number: Any) -> str:
+    return f"{_given(number)} steps" if word == "steps" else f"{word} {_given(number)}"
+
+
+def _given(value: Any) -> str:
+    return short(value) if isinstance(value, float) else str(value)
+
+
+def _list(value: Any) -> str:
+    return ", ".join(map(_list, value)) if isinstance(value, (list, tuple)) else shown(value)
+
+
+def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
+    """A law of K in words: its name, its parameters and, unless ``brief``, its mean and the chance of no run.
+
+    Examples
+    --------
+    >>> law_words({"dist": "tnb", "eta": 0.0, "gamma": 0.0269183245, "mean": 10.0, "prob_zero": 0.0})
+    'truncated negative binomial, η 0, γ 0.0269183, mean 10'
+    """
+    name = _LAWS.get(str(law.get("dist")), str(law.get("dist", "")))
+    told = [name.removeprefix("truncated ") if brief else name]
+    extra = []
+    for key, value in law.items():
+        if key in ("dist", "mean", "prob_zero") or value is None or value is False:
+            continue
+        if key == "max_runs":
+            extra.append(f"given K <= {value}")
+        elif key == "clamp_runs":
+            extra.append(f"cut at {value}")
+        elif key == "at_least_one":
+            extra.append("given K >= 1")
+        else:
+            told.append(f"{label(key)} {_given(value)}")
+    told += extra
+    if not brief and law.get("mean") is not None:
+        told.append(f"mean {_given(law['mean'])}")
+    if not brief and law.get("prob_zero"):
+        told.append(f"P[K = 0] {short(law['prob_zero'])}")
+    return ", ".join(told)
+
+
+def sentence(text: str) -> tuple[str, str]:
+    """The first sentence of a text, and the rest of it.
+
+    Examples
+    --------
+    >>> sentence("K stays secret. It is not in logs, not in run times.")
+    ('K stays secret.', 'It is not in logs, not in run times.')
+    """
+    first, stop, rest = str(text).partition(". ")
+    return first + stop.strip(), rest
+
+
+def rows_of(value: Any) -> Sequence[Mapping[str, Any]] | None:
+    """The value if it is a list of mappings, else None."""
+    listed = isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    return value if listed else None
