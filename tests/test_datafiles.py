@@ -202,7 +202,7 @@ def test_the_search_is_read_back_as_good_as_it_was(write, name):
         answer = bound(base, law, delta=delta, lower=False)
         elsewhere = bound(base, law, delta=10.0 * delta, lower=False).epsilon
         points, curve = answer.profile(), answer.rdp_export()
-        rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-profile"), default=math.inf)
+        rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-region"), default=math.inf)
         for suffix in ("yaml", "json", "csv"):
             back = ProfileCurve(read_profile(write(points_text(f"p.{suffix}", "profile", points), f"p.{suffix}")))
             again = epsilon_at(back, math.log(delta)).value

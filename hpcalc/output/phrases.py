@@ -64,7 +64,6 @@ _METHODS = {
     "proposition-15": "Proposition 15",
     "composition": "composition of every run",
     "refined-rdp": "refined Rényi bound",
-    "refined-profile": "refined privacy-profile bound",
     "refined-region": "exact price of the privacy region",
     "refined-pure": "refined pure-DP bound",
     "refined-conditional": "refined bound for conditional sampling",
