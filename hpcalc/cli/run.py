@@ -167,28 +167,16 @@ def _write(first: Case, documents: list[dict[str, Any]], listed: bool, cases: Se
     whole = {"cases": documents} if listed else documents[0]
     fmt, output = _format(first), first["output"]
     echo = frozenset(_floats([case.values for case in cases]))
-    if first["quiet"]:
-        text = "".join(_headline(document, echo) for document in documents)
-    elif output in (None, "-"):
+    quiet = bool(first["quiet"])
+    if output in (None, "-"):
         encoding, width = stdout_encoding(), terminal_width()
-        text = render(whole, fmt, echo=echo, encoding=encoding, width=width, colour=wants_colour())
+        text = render(whole, fmt, echo=echo, encoding=encoding, width=width, colour=wants_colour(), quiet=quiet)
     else:
-        text = render(whole, fmt, echo=echo)
+        text = render(whole, fmt, echo=echo, quiet=quiet)
     if output in (None, "-"):
         write_stdout(text)
     else:
         write_file(output, text)
-
-
-def _headline(document: dict[str, Any], echo: frozenset[float]) -> str:
-    """The answer in one line."""
-    from hpcalc.output.legible import legible
-    from hpcalc.output.views import Headline, Plain, view
-
-    for block in view(document, echo):
-        if isinstance(block, (Headline, Plain)):
-            return legible(block.text.rstrip("\n"), stdout_encoding()) + "\n"
-    return ""
 
 
 def _floats(value: Any) -> Iterator[float]:
@@ -236,9 +224,10 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
         else:
             text = f"no finite answer: {text}"
     elif result.exit_code == ExitCode.OVER_BUDGET:
-        from hpcalc.output.digits import UP, fixed
+        from hpcalc.logspace import Upper
+        from hpcalc.output.digits import fixed
 
-        epsilon, limit = fixed(document["epsilon"], UP), shown(document["max_epsilon"])
+        epsilon, limit = fixed(Upper(document["epsilon"])), shown(document["max_epsilon"])
         text = f"epsilon {epsilon} is over max-epsilon {limit}: try {_way_out(case, limit)}"
     else:
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import label, law_words, method_words, rows_of, run_words
+from hpcalc.output.phrases import label, law_words, rows_of, run_words
 
 __all__ = ["Block", "Fields", "Grid", "Headline", "Notes", "Plain", "view"]
 
@@ -156,7 +156,7 @@ def _bound(case: Document) -> list[Block]:
         text += f" {'Within' if good else 'OVER'} the limit of {short(limit)}."  # type: ignore[arg-type]
     exact = " (exact)" if case.get("exact") else ""
     released = "everything released" if any(case.get(key) for key in ("search", "then", "searches")) else "whole search"
-    rows = [(released, shown(epsilon), method_words(case.get("method")) + exact)]
+    rows = [(released, shown(epsilon), str(case.get("method") or "-") + exact)]
     if isinstance(case.get("search"), Mapping):
         rows.append(("the search alone", shown(case["search"].get("epsilon")), ""))
     rows.append(("one run", one, ""))

@@ -1,13 +1,14 @@
-"""Words for what a document states in keys: one run, the law of K, the bound that gave the answer."""
+"""Words for what a document states in keys: one run, the law of K."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["label", "law_words", "method_words", "run_words"]
+__all__ = ["label", "law_words", "run_words"]
 
 _LABELS = {
     "epsilon": "ε",
@@ -41,33 +42,6 @@ _LABELS = {
     "explain": "How the answer came about",
     "candidates": "Candidates",
 }
-_LAWS = {
-    "poisson": "Poisson",
-    "tnb": "truncated negative binomial",
-    "geometric": "geometric",
-    "logarithmic": "logarithmic",
-    "binomial": "binomial",
-    "fixed": "fixed number of fresh draws",
-    "composition": "any runs, every one paid for",
-    "pmf": "given probabilities",
-    "threshold": "until one run is accepted",
-}
-_METHODS = {
-    "theorem-2": "Theorem 2",
-    "theorem-2-sharper": "Theorem 2, the sharper last line of its proof",
-    "theorem-6": "Theorem 6",
-    "corollary-3": "Corollary 3",
-    "corollary-4": "Corollary 4",
-    "lemma-7": "Lemma 7",
-    "lemma-20": "Lemma 20",
-    "lemma-22": "Lemma 22",
-    "proposition-15": "Proposition 15",
-    "composition": "composition of every run",
-    "refined-rdp": "refined Rényi bound",
-    "refined-region": "exact price of the privacy region",
-    "refined-pure": "refined pure-DP bound",
-    "refined-conditional": "refined bound for conditional sampling",
-}
 # key of a guarantee -> its name, and what its numbers are
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pure": ("pure DP", ("ε",)),
@@ -83,11 +57,6 @@ _FILES = {"rdp_file": "Rényi curve of", "profile_file": "privacy profile of", "
 def label(key: str) -> str:
     """A key as a heading."""
     return _LABELS.get(key, key.replace("_", " "))
-
-
-def method_words(method: Any) -> str:
-    """The name of a bound, spelled out; ``-`` where none applies."""
-    return _METHODS.get(str(method), str(method)) if method else "-"
 
 
 def run_words(base: Mapping[str, Any]) -> str:
@@ -143,7 +112,7 @@ def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
     >>> law_words({"dist": "tnb", "eta": 0.0, "gamma": 0.0269183245, "mean": 10.0, "prob_zero": 0.0})
     'truncated negative binomial, η 0, γ 0.0269183, mean 10'
     """
-    name = _LAWS.get(str(law.get("dist")), str(law.get("dist", "")))
+    name = LAWS[law["dist"]].title if law.get("dist") in LAWS else str(law.get("dist", ""))
     told = [name.removeprefix("truncated ") if brief else name]
     extra = []
     for key, value in law.items():

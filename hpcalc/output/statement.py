@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpcalc.output.digits import shown
-from hpcalc.output.phrases import law_words, method_words, run_words
+from hpcalc.output.phrases import law_words, run_words
 
 __all__ = ["statement_text"]
 
@@ -60,7 +60,7 @@ def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
         f"Hyperparameters were chosen by releasing the best of K runs alone, with K secret ({law}); the whole search, "
         f"its result included, satisfies ({shown(epsilon)}, {delta})-differential privacy with respect to {near}."
     )
-    exact = "no analysis can give less" if case.get("exact") else method_words(case.get("method"))
+    exact = "no analysis can give less" if case.get("exact") else f"bound {case.get('method')}"
     yield f"Both numbers were computed with hpcalc {case.get('hpcalc_version', '')} ({exact})."
 
 

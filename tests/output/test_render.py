@@ -253,7 +253,7 @@ def test_the_answer_for_people_is_short_and_states_both_numbers() -> None:
     for said in (
         "4.2254  three outcomes",
         "7.7663  10 runs composed",
-        "refined Rényi bound (exact)",
+        "refined-rdp (exact)",
         "zCDP, ρ 0.1",
         "Poisson, μ 10, mean 10, P[K = 0] 4.53999e-5",
         "[ ] K is drawn fresh from the stated law.\n",
@@ -343,7 +343,7 @@ def test_markdown_has_boxes_to_tick() -> None:
     text = render(BOUND, "markdown")
     assert text.startswith("## hpcalc 0.1.0 bound\n")
     assert text.count("- [ ] ") == 2
-    assert "| whole search | 4.2259 | refined Rényi bound (exact) |" in text
+    assert "| whole search | 4.2259 | refined-rdp (exact) |" in text
     assert "- [ ] K is drawn fresh from the stated law.[^1]\n" in text
     assert text.endswith("[^1]: It stays secret: not in logs, not in run times.\n")
     assert "- δ = 0.1 is large\n" in text
