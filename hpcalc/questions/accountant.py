@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpcalc.bounds import probe_epsilon
+from hpcalc.conversion import log_of_delta
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.logspace import Lower
@@ -20,7 +22,6 @@ Progress = Callable[[int, int], None]
 
 #: Searches for a law end at this mean number of runs; the answer says so.
 MOST_RUNS = 1e6
-_EXACT = 5e-4  # a bound this near (relatively) to the lower bound is the price
 
 
 @dataclass
@@ -82,7 +83,10 @@ class Accountant:
 
     def probe(self, base: Guarantee, runs: RunCount) -> float:
         """ε to three digits or more, for a search that asks often: no bound, but cheap."""
-        return self.cost(base, runs).epsilon
+        if self.release or self.conversion != "best" or self.orders is not None:
+            return self.cost(base, runs).epsilon
+        self.tick()
+        return probe_epsilon(base, runs, log_of_delta(self.delta), self.method)
 
     def last_within(
         self, inputs: Callable[[float], tuple[Guarantee, RunCount]], target: float, grid: Grid, start: float
@@ -113,7 +117,7 @@ class Accountant:
                 probed[x] = self.probe(*inputs(x))
             return probed[x], None
 
-        guess = last_passing(probe, target, grid if self.certify else _coarse(grid), start)
+        guess = last_passing(probe, target, _coarse(grid), start)
         here = guess.value or guess.beyond or start
         if not self.certify:
             return Crossing(guess.value, None, guess.beyond, None)
@@ -132,13 +136,12 @@ class Accountant:
         return cost.epsilon < math.inf and (target is None or cost.epsilon <= target)
 
 
-def cost_fields(cost: BoundResult) -> dict[str, Any]:
-    """What a search costs, by which bound, and beside which lower bound where one was evaluated."""
-    out: dict[str, Any] = {
-        "epsilon": upper_or_none(cost.epsilon),
-        "method": cost.best.method if cost.best is not None else None,
-    }
-    if cost.lower is not None:
-        out["exact"] = cost.epsilon <= cost.lower.epsilon * (1.0 + _EXACT)
-        out["lower_bound"] = Lower(cost.lower.epsilon) if math.isfinite(cost.lower.epsilon) else None
+def cost_fields(cost: BoundResult, lower: bool = True) -> dict[str, Any]:
+    """What a search costs, by which bound, and beside which lower bound where one was asked for."""
+    out: dict[str, Any] = {"epsilon": upper_or_none(cost.epsilon), "method": None}
+    if cost.best is not None:
+        out["method"] = cost.best.method
+    if lower:
+        floor = math.nan if cost.lower is None else cost.lower.epsilon
+        out |= {"exact": cost.exact, "lower_bound": Lower(floor) if math.isfinite(floor) else None}
     return out

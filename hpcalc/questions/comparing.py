@@ -43,6 +43,8 @@ class Entry:
         Why there is no law, or no finite bound.
     in_use : bool
         Whether this is the law that the user's own search draws K from.
+    lower : bool
+        Whether a lower bound was asked for.
     """
 
     family: LawFamily
@@ -50,6 +52,7 @@ class Entry:
     cost: BoundResult | None = None
     reason: str | None = None
     in_use: bool = False
+    lower: bool = True
 
     def row(self, aims: Aims) -> dict[str, Any]:
         """The entry under the published keys."""
@@ -58,7 +61,7 @@ class Entry:
             law = {"dist": self.family.dist, **self.family.parameters}
             return {"law": law, **mark, "epsilon": None, "reason": self.reason}
         out: dict[str, Any] = {"law": law_document(self.runs), **mark, **length_fields(self.runs, 95)}
-        out |= cost_fields(self.cost) | aims.fields(self.runs)
+        out |= cost_fields(self.cost, self.lower) | aims.fields(self.runs)
         return out if self.reason is None else {**out, "reason": self.reason}
 
 
@@ -218,7 +221,7 @@ def compare(
     aims = Aims.of(success_rate, scores, minimize)
     footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
     asked = _one_footing(footings, success_rate)
-    families = families_of(laws, (*DEFAULT_FAMILIES, family_of(_EVERY_RUN)))
+    families = families_of(laws, (*DEFAULT_FAMILIES, family_of("composition")))
     used = None if in_use is None else family_of(in_use)
     if not asked and all(family.given is None for family in families):
         given = None if used is None or used.given is None else used.given.mean
@@ -243,9 +246,6 @@ def compare(
         entries += [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
     drawn = tuple(pricing.around(entries)) if curves and sweep is None else ()
     return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn)
-
-
-_EVERY_RUN = "fixed"
 
 
 def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
@@ -275,14 +275,14 @@ class _Pricing:
     def of(self, family: LawFamily, runs: RunCount, reason: str | None = None, in_use: bool = False) -> Entry:
         """A law and its cost."""
         cost = self.ask.cost(self.base, runs, lower=self.lower)
-        return Entry(family, runs, cost, cost.reason if cost.best is None else reason, in_use)
+        return Entry(family, runs, cost, cost.reason if cost.best is None else reason, in_use, self.lower)
 
     def solved(self, item: Solution) -> Entry:
         """A law that was solved for; its cost is at hand unless lower bounds or success alone were asked for."""
         if item.runs is None:
             return Entry(item.family, reason=item.reason)
         if item.cost is not None and not self.lower:
-            return Entry(item.family, item.runs, item.cost, item.reason)
+            return Entry(item.family, item.runs, item.cost, item.reason, lower=False)
         return self.of(item.family, item.runs, item.reason)
 
     def at_mean(self, family: LawFamily, mean: float) -> Entry:

@@ -6,24 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from hpcalc.catalog import LAWS, PARAMETERS
 from hpcalc.errors import InvalidInput
-from hpcalc.laws import DISTRIBUTIONS, RunCount, make_law, parse_law
+from hpcalc.laws import RunCount, make_law, parse_law
 
 __all__ = ["DEFAULT_FAMILIES", "LawFamily", "LawLike", "default_laws", "families_of", "family_of"]
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
 LawLike: TypeAlias = "RunCount | LawFamily | str | Mapping[str, Any]"
 
-# The parameter that sets how often a search runs, and whether a larger one is safer (fewer runs).
-_SCALES = {
-    "poisson": ("mu", False),
-    "tnb": ("gamma", True),
-    "geometric": ("gamma", True),
-    "logarithmic": ("gamma", True),
-    "binomial": ("p", False),
-    "fixed": ("k", False),
-    "threshold": ("accept", True),
-}
 _MOST_RUNS = 2**53
 
 
@@ -77,7 +68,7 @@ class LawFamily:
     @property
     def whole(self) -> bool:
         """Whether the open parameter is a whole number."""
-        return self.scale in ("k", "n")
+        return self.scale in PARAMETERS and PARAMETERS[self.scale].domain == "whole"
 
     @property
     def range(self) -> tuple[float, float]:
@@ -110,24 +101,24 @@ def family_of(law: LawLike) -> LawFamily:
     if isinstance(law, LawFamily):
         return law
     if isinstance(law, RunCount):
-        known = law.name in DISTRIBUTIONS and law.name in _SCALES
-        if not known:
+        row = LAWS.get(law.name)
+        if row is None or not row.scales:
             return LawFamily(law.name, given=law)
-        scale, safe_up = _SCALES[law.name]
+        scale = row.scales[0]
         echo: dict[str, Any] = dict(law.parameters())
         fixed = {key: value for key, value in echo.items() if key not in (scale, f"log_{scale}")}
-        return LawFamily(law.name, fixed, scale, safe_up, law)
+        return LawFamily(law.name, fixed, scale, row.safe == "up", law)
     parameters = dict(parse_law(law)) if isinstance(law, str) else dict(law)
     parameters = {key: value for key, value in parameters.items() if value is not None}
     dist = str(parameters.pop("dist"))
-    if dist not in _SCALES:
+    row = LAWS.get(dist)
+    if row is None or not row.scales:
         return LawFamily(dist, given=make_law(dist, **parameters))
-    scale, safe_up = _SCALES[dist]
-    if dist == "binomial" and "n" not in parameters:
-        scale = "n"
+    # a binomial of a given p is solved for n
+    scale = next((key for key in reversed(row.scales) if key not in parameters), row.scales[0])
     given = make_law(dist, **parameters) if scale in parameters or "mean" in parameters else None
     kept = {key: value for key, value in parameters.items() if key not in (scale, "mean")}
-    family = LawFamily(dist, kept, scale, safe_up, given)
+    family = LawFamily(dist, kept, scale, row.safe == "up", given)
     if given is None:
         family.at(family.range[0] if scale != "n" else 1.0)  # what is fixed must be legal
     return family
@@ -142,12 +133,9 @@ def families_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[LawFami
     return families or default
 
 
-_DEFAULTS = ("poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")
-
-
 def default_laws() -> list[dict[str, Any]]:
     """The laws that are considered unless others are named, as keyword arguments of ``make_law``."""
-    return [dict(parse_law(text)) for text in _DEFAULTS]
+    return [dict(parse_law(text)) for row in LAWS.values() for text in row.defaults]
 
 
 DEFAULT_FAMILIES = tuple(map(family_of, default_laws()))

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hpcalc import __version__
+from hpcalc.catalog import GUARANTEES, load
 from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
-from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, Laplace, PureDP, compose, repeat
+from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.logspace import round_up
 from hpcalc.questions.accountant import MOST_RUNS, Accountant, Progress, Ticker, cost_fields
@@ -63,7 +64,7 @@ class Solution:
         if self.runs is not None and self.cost is not None:
             out["law"] = law_document(self.runs)
             out.update(length_fields(self.runs, 50, 95, 99))
-            out.update(cost_fields(self.cost))
+            out.update(cost_fields(self.cost, lower=False))
             out.update(aims.fields(self.runs))
         else:
             out["law"] = {"dist": self.family.dist, **self.family.parameters}
@@ -280,20 +281,35 @@ def solve_noise(
 
 @dataclass(frozen=True)
 class Noise:
-    """A parameter of one run that can be solved for: the values to try, the first guess, the guarantee it makes."""
+    """A parameter of one run that can be solved for.
+
+    Attributes
+    ----------
+    grid : Grid
+        Values to try.
+    start : float
+        A first guess.
+    target : str or None
+        The guarantee's class where the parameter is all it takes.
+    """
 
     grid: Grid
     start: float
-    make: Callable[[float], Guarantee] | None = None
+    target: str | None
 
 
-NOISES = {
-    "zcdp": Noise(Grid(1e-12, 1e6), 0.1, ZCDP),
-    "pure": Noise(Grid(1e-12, 1e6), 0.3, PureDP),
-    "gaussian": Noise(Grid(1e9, 1e-6), 2.0, Gaussian),
-    "laplace": Noise(Grid(1e12, 1e-6), 3.0, Laplace),
-    "dpsgd-noise": Noise(Grid(1e4, 1e-2), 1.0),
-}
+def _noises() -> dict[str, Noise]:
+    """What ``solve_for`` may name, from the catalog."""
+    found = {}
+    for row in GUARANTEES.values():
+        if row.solve_for is not None:
+            plain = row.arity == 1
+            grid = Grid(1e-12, 1e6) if row.safe == "down" else Grid(1e12, 1e-6) if plain else Grid(1e4, 1e-2)
+            found[row.solve_for] = Noise(grid, 0.1 if row.safe == "down" else 2.0, row.target if plain else None)
+    return found
+
+
+NOISES = _noises()
 
 
 def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
@@ -553,14 +569,14 @@ def _one_run(
     base: Guarantee | None, kind: str, compositions: int | None, sampling: Training | None
 ) -> Callable[[float], Guarantee]:
     """One run's guarantee as a function of its noise, beside whatever else happens in it."""
-    make = NOISES[kind].make
-    if kind == "dpsgd-noise":
-        if sampling is None:
-            raise InvalidInput(
-                "solve_for", kind, "give the sampling rate and the steps: --examples, --batch-size and --epochs"
-            )
+    target = NOISES[kind].target
+    if target is not None:
+        make = load(target)
+    elif sampling is None:
+        remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
+        raise InvalidInput("solve_for", kind, remedy)
+    else:
         make = sampling if callable(sampling) else _training(*sampling)
-    assert make is not None
 
     def one_run(x: float) -> Guarantee:
         whole = make(x) if base is None else compose(base, make(x))
@@ -618,18 +634,21 @@ def _reason(found: list[Solution], goal: str | None, aims: Aims, target: float |
 
 
 def _against_quality(fit: list[Solution], aims: Aims) -> str:
-    """What less noise is traded for: the law that finds more, its noise, and how long 95 % of the searches take."""
+    """What less noise is traded for: how good and how long the search is, and the noise of laws that find more."""
     goal = aims.goal(None)
-    best, rival = fit[0], max(fit, key=lambda item: -math.inf if item.runs is None else aims.worth(goal, item.runs))
-    if best.runs is None or rival.runs is None or rival is best:
-        return ""
-    _, measure, here = aims.told(goal, best.runs)
-    _, _, there = aims.told(goal, rival.runs)
-    return (
-        f" ({measure} {here}, 95 % of searches end by {quantile_or_none(best.runs, 0.95)} runs); {rival.family.label} "
-        f"has {measure} {there}, ends by {quantile_or_none(rival.runs, 0.95)} runs and needs "
-        f"{rival.solved_for} {rival.value:g} instead of {best.value:g}"
-    )
+    told: list[str] = []
+    last = -math.inf
+    for item in fit:  # by rising noise: of these, laws that find more than any before
+        assert item.runs is not None
+        worth = aims.worth(goal, item.runs)
+        if worth > last:
+            told.append(f"{aims.told(goal, item.runs)[2]} at {item.value:g} ({item.family.label})")
+            last = worth
+    runs = fit[0].runs
+    assert runs is not None
+    _, measure, value = aims.told(goal, runs)
+    here = f", with {measure} {value} and 95 % of searches ending by {quantile_or_none(runs, 0.95)} runs"
+    return f"{here}; more costs more noise: {', '.join(told[1:])}" if len(told) > 1 else here
 
 
 def unreachable(

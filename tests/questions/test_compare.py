@@ -30,15 +30,18 @@ _PAPER = ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
 def test_rows_have_the_published_keys_in_order() -> None:
     document = compare(ZCDP(0.1), success_rate=0.01).document()
     assert document["mean"] == 10.0
-    assert [row["law"]["dist"] for row in document["rows"]] == ["poisson", "tnb", "tnb", "tnb", "tnb", "fixed"]
+    assert [row["law"]["dist"] for row in document["rows"]] == ["poisson", "tnb", "tnb", "tnb", "tnb", "composition"]
     for row in document["rows"]:
         assert list(row) == [
             "law", "mean_runs", "p95_runs", "prob_zero", "epsilon", "method", "exact", "lower_bound",
             "expected_quantile", "success_probability",
         ]  # fmt: skip
         assert isinstance(row["epsilon"], Upper)
-        assert isinstance(row["lower_bound"], Lower)
-        assert row["lower_bound"] <= row["epsilon"]
+        if row["law"]["dist"] == "composition":
+            assert (row["exact"], row["lower_bound"]) == (False, None)
+        else:
+            assert isinstance(row["lower_bound"], Lower)
+            assert row["lower_bound"] <= row["epsilon"]
         assert row["mean_runs"] == pytest.approx(10.0)
 
 
@@ -57,7 +60,7 @@ def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0)
     for row in answer.rows:
         assert row["epsilon"] <= 4.0
-        assert row["epsilon"] > 3.9999 or row["law"]["dist"] == "fixed"
+        assert row["epsilon"] > 3.9999 or row["law"]["dist"] == "composition"
     with pytest.raises(TargetOutOfReach, match="give --at-epsilon 2.142 or more"):
         compare(ZCDP(0.1), at_epsilon=1.0)
     # a base at which only some laws reach the target
@@ -70,12 +73,13 @@ def test_at_one_epsilon() -> None:
 def test_at_one_chance_of_success() -> None:
     answer = compare(ZCDP(0.1), at_success=0.5, success_rate=0.01)
     for row in answer.rows:
-        if row["epsilon"] is None:
-            assert row["law"] == {"dist": "tnb", "eta": -0.5}  # it ends at sqrt(0.01)
+        if row["law"] == {"dist": "tnb", "eta": -0.5}:  # it ends at sqrt(0.01)
             assert row["reason"] == "its success probability ends at 0.0999996: at a mean of 1e+06 runs the search ends"
+        elif row["law"] == {"dist": "composition"}:
+            assert row["reason"] == "it has no success probability"
         else:
             assert row["success_probability"] >= 0.5
-            assert row["success_probability"] < 0.5001 or row["law"]["dist"] == "fixed"
+            assert row["success_probability"] < 0.5001 or row["law"]["dist"] == "composition"
 
 
 def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
