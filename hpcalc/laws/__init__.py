@@ -12,10 +12,11 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 from __future__ import annotations
 
 from hpcalc.catalog import LAWS
+from hpcalc.laws.adaptive import Adaptive
 from hpcalc.laws.conditioned import AtLeastOne, at_least_one
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
 from hpcalc.laws.helpers import finite_number
-from hpcalc.laws.law import Law, RunCount, checked_law
+from hpcalc.laws.law import BestOfK, Law, RunCount, checked_law
 from hpcalc.laws.naming import did_you_mean, make_law, parse_law
 from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
 from hpcalc.laws.tabulated import AtMost, Clamped, FinitePmf, at_most, clamp
@@ -24,9 +25,11 @@ DISTRIBUTIONS = {name: row.parameters for name, row in LAWS.items()}
 
 __all__ = [
     "DISTRIBUTIONS",
+    "Adaptive",
     "AnyRuns",
     "AtLeastOne",
     "AtMost",
+    "BestOfK",
     "Binomial",
     "Clamped",
     "FinitePmf",

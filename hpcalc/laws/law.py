@@ -16,7 +16,7 @@ from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 if TYPE_CHECKING:
     import random
 
-__all__ = ["Echo", "Law", "RunCount", "checked_law"]
+__all__ = ["BestOfK", "Echo", "Law", "RunCount", "checked_law"]
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 
@@ -110,8 +110,36 @@ class RunCount(ABC):
         upper = number > 0.5
         return self._invert(math.log(1.0 - number if upper else number), upper=upper)
 
+    def up_to_tail(self, log_tail: float, most: int = 1_000_000) -> tuple[Array, Array, float]:
+        """The law up to where little of it is left: what a search costs whose K is seen is a sum over K.
+
+        Parameters
+        ----------
+        log_tail : float
+            Logarithm of what may be left.
+        most : int
+            Largest number of runs listed; beyond it more is left.
+
+        Returns
+        -------
+        tuple of ndarray, ndarray and float
+            Numbers of runs that have a probability, ``log P[K = k]`` of each, and log of what is left beyond them.
+
+        Examples
+        --------
+        >>> from hpcalc.laws import Geometric
+        >>> k, log_p, log_rest = Geometric(0.5).up_to_tail(math.log(1e-6))
+        >>> k.size, round(math.exp(log_rest) * 2.0**20, 9)
+        (20, 1.0)
+        """
+        last = min(self._invert(log_tail, upper=True), most)
+        k = np.arange(last + 1.0)
+        log_p = self.log_pmf(k)
+        some = np.isfinite(log_p)
+        return k[some], log_p[some], self.log_sf(last)
+
     def sample(self, rng: random.Random) -> int:
-        """One draw of K by inversion of its distribution function.
+        """Draw one K by inversion of its distribution function.
 
         The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
 
@@ -162,11 +190,46 @@ def checked_law(value: object) -> RunCount:
     return value
 
 
-class Law(RunCount):
-    """A law used to run K times and release the best output.
+class BestOfK(RunCount):
+    """A law of K with what is known of the winner's rank: what the exact price of best-of-K is made of.
+
+    With ties broken at random, the search's output has density at most ``exp(log_upper_density(u))`` with respect to
+    one run, u the probability that one run ranks at or above it, and at least ``exp(log_lower_density(v))`` on a
+    neighbouring input, v the same there. Both fall, and are convex between :attr:`density_breakpoints`.
+    """
+
+    @abstractmethod
+    def log_upper_density(self, rank: Prob) -> Array:
+        """Logarithm of the most that the density of the winner may be at rank u."""
+
+    @abstractmethod
+    def log_lower_density(self, rank: Prob) -> Array:
+        """Logarithm of the least that the density of the winner may be at rank v, on a neighbouring input."""
+
+    @abstractmethod
+    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
+        """``log`` of minus the derivative of the lower density; at a breakpoint that to the right, or to the left."""
+
+    @property
+    def density_breakpoints(self) -> Array:
+        """Ranks v at which the lower density changes its formula, increasing."""
+        return np.zeros(0)
+
+
+class Law(BestOfK):
+    """A law used to run K times, each on a candidate drawn afresh, and to release the best output.
 
     In what follows u is the rank of an output, f the generating function of K.
     """
+
+    def log_upper_density(self, rank: Prob) -> Array:
+        return self.log_density(rank)
+
+    def log_lower_density(self, rank: Prob) -> Array:
+        return self.log_density(rank)
+
+    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
+        return self.log_density_slope(rank)
 
     @abstractmethod
     def log_density(self, rank: Prob) -> Array:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from hpcalc.bounds.conditional import RefinedConditional, epsilon_score, search
 from hpcalc.bounds.renyi import enclosure
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import ZCDP, Gaussian, Guarantee
 from hpcalc.laws import TruncatedNegativeBinomial
-from hpcalc.logspace import Array, Prob, logsubexp
-from hpcalc.lower.evaluate import LowerBound, rounded_down
-from hpcalc.lower.few_points import three_point
-from hpcalc.lower.pairs import discretised_pair
+from hpcalc.logspace import Array, Prob
+from hpcalc.lower.evaluate import DOMINATING, LowerBound, rounded_down
+from hpcalc.lower.few_outcomes import three_outcomes
 
 __all__ = ["conditional_lower_bound"]
 
@@ -42,8 +43,8 @@ def conditional_lower_bound(
 ) -> LowerBound | None:
     """Lower bound for "run until accepted".
 
-    Where the region is a mechanism's own, the accepted set holds some of the highest losses and else the lowest; where
-    only a Rényi curve is known, the top block and the bad outcome of a three-point mechanism.
+    Where a pair attains the region, the accepted set holds some of the highest losses and else the lowest; where only a
+    Rényi curve is known, the top block and the bad outcome of a mechanism of three outcomes.
 
     Parameters
     ----------
@@ -56,41 +57,43 @@ def conditional_lower_bound(
     upper : float
         The reported ε, where the search may stop.
     """
+    if log_delta == -math.inf:
+        least = RefinedConditional(base, accept).pure_epsilon if base.exact_profile else math.inf
+        return LowerBound(rounded_down(least, log_delta), DOMINATING) if least < math.inf else None
     found: list[LowerBound] = []
-    if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0 and math.isfinite(log_delta):
-        curve = enclosure(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
+    if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
+        cells = enclosure(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
-        point = three_point(base, _Accepted(accept), log_delta, upper, curve, logit)
+        point = three_outcomes(cells, _Accepted(accept), log_delta, upper, logit)
         if point is not None:
             found.append(point)
-    pair = discretised_pair(base, log_delta, -math.log(accept))
-    if pair is not None:
-        found.append(LowerBound(rounded_down(_conditional_pair(*pair[0], accept, log_delta), log_delta), pair[1]))
-    return max(found, key=lambda bound: bound.epsilon) if found else None
+    for region, name in _attained(base):
+        _, value, _ = search(region, accept, *epsilon_score(accept, log_delta))
+        found.append(LowerBound(rounded_down(max(value, 0.0), log_delta), name))
+    return max(found, key=lambda bound: bound.epsilon, default=None)
 
 
-def _conditional_pair(log_q: Array, log_p: Array, accept: float, log_delta: float) -> float:
-    """Best accepted set that holds the largest losses up to some mass and the most negative ones up to ``accept``.
+def _attained(base: Guarantee) -> Iterator[tuple[Callable[[Prob], Prob], str]]:
+    """Regions of real pairs that meet the guarantee, with their names."""
+    if isinstance(base, ZCDP) and 0.0 < base.rho < 1e6:
+        yield Gaussian(1.0 / math.sqrt(2.0 * base.rho)).region, "Gaussian"
+    if base.exact_profile and not base.core.has_own_pair:
+        yield base.region, DOMINATING
+    elif base.core.has_own_pair:
+        for direction in (0, 1):
+            curve = base.attained_tradeoff(direction)
+            if curve is not None:
+                yield _polygon(curve.x.complement(), curve.w.complement()), DOMINATING
 
-    The largest losses are the event that proves ε. An outcome at the edge of either part is split by a coin, which is a
-    finer output of the same loss, so that every mass is met.
-    """
-    below_q, below_p = (np.append(0.0, np.cumsum(np.exp(mass))) for mass in (log_q, log_p))
-    above = [np.append(-np.inf, np.logaddexp.accumulate(mass[::-1])) for mass in (log_q, log_p)]
 
-    def proven(at: Array) -> Array:
-        cut = np.minimum(np.floor(at).astype(int), log_q.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.log(at - cut)
-            event_q, event_p = (
-                np.logaddexp(top[cut], part + mass[::-1][cut]) for top, mass in zip(above, (log_q, log_p), strict=True)
-            )
-            rest = np.interp(accept - np.exp(event_q), below_q, below_p)
-            accepted = np.exp(event_p) + rest
-            value = logsubexp(np.maximum(event_q - math.log(accept), log_delta), log_delta) - event_p + np.log(accepted)
-        usable = (event_q <= math.log(accept)) & (accepted >= accept) & ~np.isnan(value)
-        return np.where(usable, value, -np.inf)
+def _polygon(u: Prob, v: Prob) -> Callable[[Prob], Prob]:
+    """V through its points, the outcomes between two points taken together."""
+    known = np.exp(u.log_u[::-1]), np.exp(v.log_u[::-1])
 
-    every = np.arange(1.0, log_q.size + 1.0)
-    top = every[int(np.argmax(proven(every)))]
-    return max(float(np.max(proven(np.linspace(max(top - 1.0, 0.0), min(top + 1.0, log_q.size), 41)))), 0.0)
+    def region(rank: Prob) -> Prob:
+        with np.errstate(divide="ignore"):
+            low = np.log(np.interp(np.exp(rank.log_u), *known))
+            high = np.log(np.interp(np.exp(rank.log_q), 1.0 - known[0][::-1], 1.0 - known[1][::-1]))
+        return Prob(low, high)
+
+    return region

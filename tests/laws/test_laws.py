@@ -13,9 +13,11 @@ import pytest
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import (
+    Adaptive,
     AtLeastOne,
     AtMost,
     Binomial,
+    Clamped,
     FinitePmf,
     Fixed,
     Geometric,
@@ -205,6 +207,8 @@ def exact_pmf(law, top=400):
         given = {k: mp.mpf(p) for k, p in law.probabilities}
         return [given.get(k, mp.mpf(0)) for k in range(max(given) + 1)]
     inner = exact_pmf(law.law, top)
+    if isinstance(law, Clamped):
+        return [*inner[: law.m], mp.fsum(inner[law.m :])]
     inner = inner[: law.m + 1] if isinstance(law, AtMost) else [mp.mpf(0), *inner[1:]]
     total = mp.fsum(inner)
     return [p / total for p in inner]
@@ -230,6 +234,8 @@ LAWS: list[Law] = [
     AtMost(Poisson(10.0), 4),
     AtMost(TNB.with_mean(10.0, eta=0.0), 12),
     AtMost(Binomial(7, 0.2), 6),
+    Clamped(Poisson(10.0), 12),
+    Clamped(TNB.with_mean(4.0, eta=1.0), 3),
     AtLeastOne(Poisson(0.3)),
     AtLeastOne(Binomial(7, 0.2)),
     AtLeastOne(AtMost(Poisson(0.3), 3)),
@@ -317,6 +323,57 @@ def test_narrow_blocks_keep_their_digits(law):
     # no width, no probability
     same = Prob.from_u(np.array([0.0, 0.25, 1.0]))
     assert np.all(np.isneginf(law.log_block(same, same, np.full(3, -np.inf))))
+
+
+@pytest.mark.parametrize(
+    "law", [Poisson(10.0), TNB.with_mean(3.0, eta=0.0), Fixed(5), Clamped(Poisson(3.0), 7)], ids=repr
+)
+@pytest.mark.parametrize(("low", "high"), [(0.9, 1.1), (0.75, 4 / 3), (1.0, 1.5), (0.5, 1.0), (1.0, 1.0), (1e-3, 1e3)])
+def test_bounds_on_densities_of_adaptive_searches(law, low, high):
+    """C f'(1 - c u) from above, c f'(1 - min(C v, 1 - c (1 - v))) from below, and its slope on both sides."""
+    adaptive, c, most = Adaptive(law, low, high), mp.mpf(low), mp.mpf(high)
+    pmf = exact_pmf(law)
+
+    def density(q, order=1):
+        return mp.fsum(mp.ff(k, order) * p * q ** (k - order) for k, p in enumerate(pmf) if k >= order)
+
+    ends = adaptive.density_breakpoints.tolist()
+    for u in (0.0, 1e-300, 1e-9, 0.1, 0.3, 0.9, 0.999, *ends, 1.0):
+        rank, v = Prob.from_u(np.array([u])), mp.mpf(u)
+        near = 1e-9 if u in ends else 1e-12  # where 1 - C v is small
+        close(adaptive.log_upper_density(rank)[0], mp.log(most * density(1 - c * v)), near, floor=1.0)
+        rest = max(1 - most * v, c * (1 - v))
+        want = c * density(rest)
+        close(adaptive.log_lower_density(rank)[0], mp.log(want) if want else mp.mpf("-inf"), near, floor=1.0)
+        for left in (False, True):
+            before = bool(ends) and (u <= ends[0] if left else u < ends[0])
+            want = c * density(rest, 2) * (most if before else c)
+            got = adaptive.log_lower_density_slope(rank, left=left)[0]
+            close(got, mp.log(want) if want else mp.mpf("-inf"), near, floor=1.0)
+    assert adaptive.log_mean == law.log_mean
+    assert adaptive.quantile(0.9) == law.quantile(0.9)
+    if low == high == 1.0:
+        np.testing.assert_array_equal(adaptive.log_upper_density(rank), law.log_lower_density(rank))
+
+
+def test_a_range_of_densities_holds_one():
+    for low, high in ((1.1, 1.2), (0.5, 0.9), (0.0, 1.0), (math.nan, 2.0), (-1.0, 2.0), (0.5, math.inf)):
+        with pytest.raises(InvalidInput, match="^density: "):
+            Adaptive(Poisson(3.0), low, high)
+    with pytest.raises(InvalidInput, match="^density: "):
+        Adaptive(Threshold(0.5), 0.5, 2.0)  # type: ignore[arg-type]
+    for change in (lambda: Adaptive(10, 0.5, 2.0), lambda: AtMost(10, 3), lambda: AtLeastOne(10)):
+        with pytest.raises(TypeError, match="give a law of K"):
+            change()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_probabilities_up_to_a_tail(law):
+    k, log_p, log_rest = law.up_to_tail(math.log(1e-9))
+    assert log_rest <= math.log(1e-9) * (1 - 1e-12)
+    assert math.fsum(np.exp(log_p)) + math.exp(log_rest) == pytest.approx(1.0, abs=1e-12)
+    assert np.sum(k * np.exp(log_p)) <= law.mean * (1 + 1e-12)
+    assert Poisson(100.0).up_to_tail(-50.0, most=9)[0].tolist() == list(range(10))
 
 
 def test_known_means_and_gammas():
@@ -518,7 +575,7 @@ def test_thinned_law_is_tilted(law, log_keep):
     if law.max_runs is None and log_keep > -0.05:  # the sum above misses the far tail
         want = want + math.log1p(-math.exp(law.log_sf(299)))
     np.testing.assert_allclose(np.exp(got[:count]), np.exp(want[:count]), rtol=1e-9, atol=1e-13)
-    assert type(law.thin(log_keep)) is type(law)
+    assert type(law.thin(log_keep)) is type(law) or isinstance(law, Clamped)
 
 
 def test_thinning_closed_forms():
