@@ -168,7 +168,7 @@ def _plan(case: Case) -> Any:
             options["mean"] = case["mean"]
         modifiers = {key: case[key] for key in ("max_runs", "clamp_runs", "at_least_one") if case[key]}
         if modifiers:
-            from hpcalc.questions.family import default_laws
+            from hpcalc.laws.family import default_laws
 
             laws = [{**law, **modifiers} for law in laws or default_laws()]
     elif not noise:

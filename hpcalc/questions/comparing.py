@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from hpcalc import __version__
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
+from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
-from hpcalc.questions.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.planning import Solution, solve_runs, solve_success, unreachable
 from hpcalc.questions.rows import Aims, law_document, length_fields, upper_or_none
 from hpcalc.questions.search_cost import BoundResult
@@ -299,8 +299,8 @@ class _Pricing:
 
     def swept(self, family: LawFamily, means: Iterable[float]) -> list[Entry]:
         """A law at each mean that it can have; whole numbers of runs meet some means twice."""
-        free = LawFamily(family.dist, family.parameters, family.scale, family.safe_up)
-        entries = (self.at_mean(free if family.scale is not None else family, each) for each in means)
+        free = family if family.scale is None else replace(family, given=None)
+        entries = (self.at_mean(free, each) for each in means)
         return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
 
     def around(self, entries: Iterable[Entry]) -> list[Entry]:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Array, round_down
-from hpcalc.questions.family import LawFamily, family_of
 from hpcalc.solve import log_minimum
 
 __all__ = ["best_of_family"]

@@ -12,10 +12,10 @@ from hpcalc.catalog import GUARANTEES, load
 from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.laws import RunCount
+from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.logspace import round_up
 from hpcalc.questions.accountant import MOST_RUNS, Accountant, Progress, Ticker, cost_fields
 from hpcalc.questions.eta import best_of_family
-from hpcalc.questions.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.rows import Aims, law_document, length_fields, quantile_or_none, upper_or_none
 from hpcalc.questions.search_cost import BoundResult
 from hpcalc.solve import Crossing, Grid, first_true

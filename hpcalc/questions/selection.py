@@ -27,9 +27,9 @@ from hpcalc.bounds.refined import refined_pure
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
+from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
 from hpcalc.questions.accountant import Accountant, Ticker
-from hpcalc.questions.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.questions.planning import solve_success
 from hpcalc.questions.rows import Aims, law_document, length_fields
 from hpcalc.solve import Grid

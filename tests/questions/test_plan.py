@@ -34,7 +34,7 @@ from hpcalc import (
 from hpcalc.bounds.ranks import _known_regions
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.questions.family import family_of
+from hpcalc.laws.family import family_of
 from hpcalc.questions.measures import success_probability
 from hpcalc.solve import Grid
 
