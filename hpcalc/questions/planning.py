@@ -238,8 +238,8 @@ def solve_success(
 
     top = chance(grid.last)
     if not top >= success:
-        why = f"its success probability ends at {top:.6g}" if top > 0.0 else "it has no success probability"
-        return Solution(family, family.scale, reason=f"{why}{limit}")
+        why = f"its success probability ends at {top:.6g}{limit}" if top > 0.0 else "it has no success probability"
+        return Solution(family, family.scale, reason=why)
     value = grid.value(first_true(lambda index: chance(index) >= success, grid.first, grid.last))
     runs = family.at(value)
     if ask is None or base is None:
