@@ -122,10 +122,9 @@ class Accountant:
         if not self.certify:
             return Crossing(guess.value, None, guess.beyond, None)
         # the probe and the certified answer differ by nearly the same share everywhere around
-        share = full(here)[0] / probe(here)[0]
-        if math.isfinite(share) and share != 1.0:
-            guess = last_passing(lambda x: (share * probe(x)[0], None), target, grid, here)
-            here = guess.value or guess.beyond or start
+        share = full(here)[0] / probe(here)[0] if 0.0 < probe(here)[0] < math.inf else 1.0
+        guess = last_passing(lambda x: (share * probe(x)[0], None), target, grid, here)
+        here = guess.value or guess.beyond or start
         passes = guess.value is None or full(guess.value)[0] <= target
         if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
             return last_passing(full, target, grid, here)
