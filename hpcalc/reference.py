@@ -1,6 +1,6 @@
-"""Man pages and completion scripts, written from the command line's own declarations.
+"""Man pages, completion scripts and golden files, written from the command line's own declarations.
 
-``python -m hpcalc.reference --write`` writes ``man/`` and ``completions/``; ``--check`` says whether they are current.
+``python -m hpcalc.reference`` writes ``man/``, ``completions/`` and ``tests/golden/``; ``--check`` tells what is stale.
 The prose of each page stands in ``hpcalc/manual/NAME.SECTION.txt``; the options come from the commands. The output
 depends on the sources and on the release only, so that every build gives the same bytes.
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import runpy
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,11 +30,11 @@ from pathlib import Path
 import click
 
 import hpcalc
-from hpcalc.cli.command import Command, Group, Option
+from hpcalc.cli.command import Group, Option
 from hpcalc.cli.completion import SCRIPTS
-from hpcalc.cli.types import Choice
+from hpcalc.cli.options import NOTES
 
-__all__ = ["build", "escape", "main", "man_page"]
+__all__ = ["build", "escape", "main"]
 
 _MANUAL = Path(__file__).with_name("manual")
 # Typed characters that roff would turn into typographic ones, or act on.
@@ -41,17 +42,7 @@ _ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "
 
 
 def escape(text: str) -> str:
-    r"""One line of text as roff input that prints exactly that text.
-
-    Parameters
-    ----------
-    text : str
-        ASCII text without a line break.
-
-    Returns
-    -------
-    str
-        Safe at the beginning of a line and within one.
+    r"""One line of ASCII text as roff input that prints exactly that text.
 
     Examples
     --------
@@ -123,27 +114,19 @@ def _source(name: str) -> str:
     return (_MANUAL / name).read_text(encoding="ascii")
 
 
-def _default(value: object) -> str | None:
-    if isinstance(value, float):
-        return re.sub(r"e([+-])0", r"e\1", f"{value:g}")
-    # Flags and options without a default; Click has an object of its own for the latter.
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
-
-
 def _option(option: Option) -> Iterator[str]:
     """The entry of one option."""
     names = ", ".join(rf"\fB{escape(name)}\fR" for name in sorted(option.opts, key=len, reverse=True))
     yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
     text = option.help or ""
     yield escape(text)
-    choices = option.type.choices if isinstance(option.type, Choice) else ()
+    choices = getattr(option.type, "choices", ())
     if not all(word in text for word in choices):
         yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
     if option.many and "repeated" not in text:
         yield "May be given more than once."
-    default = _default(option.fallback)
-    if default is not None:
-        yield escape(f"The default is {default}.")
+    if option.told_default:
+        yield escape(f"The default is {option.told_default}.")
 
 
 def _options(command: click.Command) -> Iterator[str]:
@@ -157,45 +140,13 @@ def _options(command: click.Command) -> Iterator[str]:
         for option in options:
             if option.group == heading:
                 yield from _option(option)
+        laws = NOTES.get(heading)
+        if isinstance(laws, list):
+            for name, title in laws:
+                yield from (".TP", rf"\fB{escape(name)}\fR", escape(title))
 
 
-def _example(command: Command) -> list[str]:
-    """The examples of ``--help``, verbatim."""
-    return [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"]
-
-
-def _commands(tree: Group) -> Iterator[str]:
-    """COMMANDS: the commands with their short help."""
-    yield ".SH COMMANDS"
-    for name, summary in tree.summaries.items():
-        yield from (".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary))
-
-
-def _walk(tree: Group) -> Iterator[tuple[str, Command]]:
-    context = click.Context(tree, info_name="hpcalc")
-    for name in tree.list_commands(context):
-        command = tree.get_command(context, name)
-        if command is not None:
-            yield name, command
-
-
-def man_page(name: str, section: int, generated: Mapping[str, Sequence[str]]) -> str:
-    """One man page.
-
-    Parameters
-    ----------
-    name : str
-        Name of the page, ``"hpcalc-bound"``.
-    section : int
-        Section of the manual.
-    generated : mapping of str to sequence of str
-        Roff lines for the ``@`` blocks of the prose.
-
-    Returns
-    -------
-    str
-        The page in the ``man`` macros.
-    """
+def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> str:
     about, _, text = _source(f"{name}.{section}.txt").partition("\n")
     lines = [
         rf".\" Written by python -m hpcalc.reference; the prose is hpcalc/manual/{name}.{section}.txt.",
@@ -205,91 +156,73 @@ def man_page(name: str, section: int, generated: Mapping[str, Sequence[str]]) ->
         ".ad l",
         ".SH NAME",
         rf"{escape(name)} \- {escape(about)}",
-        *_prose(text, generated),
+        *_prose(text, {key: list(lines) for key, lines in generated.items()}),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _synopsis(*words: str) -> list[str]:
-    return [".SH SYNOPSIS", " ".join(words)]
-
-
 def build(tree: Group) -> dict[str, str]:
-    """Every generated file of the repository.
-
-    Parameters
-    ----------
-    tree : Group
-        The command line.
-
-    Returns
-    -------
-    dict of str to str
-        Path relative to the repository -> content.
-    """
-    command, option = r"\fICOMMAND\fR", r"[\fIOPTION\fR]..."
-    pages = {
-        "hpcalc.1": man_page(
-            "hpcalc",
-            1,
-            {
-                "synopsis": _synopsis(r"\fBhpcalc\fR", command, option),
-                "commands": list(_commands(tree)),
-                "options": list(_options(tree)),
-            },
-        ),
-        "hpcalc-theory.7": man_page("hpcalc-theory", 7, {}),
-        "hpcalc-spec.5": man_page("hpcalc-spec", 5, {}),
-    }
-    for name, body in _walk(tree):
-        pages[f"hpcalc-{name}.1"] = man_page(
-            f"hpcalc-{name}",
-            1,
-            {
-                "synopsis": _synopsis(rf"\fBhpcalc {escape(name)}\fR", option),
-                "options": list(_options(body)),
-                "example": _example(body),
-            },
-        )
-    files = {f"man/{name}": text for name, text in pages.items()}
+    """Every man page and completion script: path relative to the repository -> content."""
+    synopsis = [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."]
+    commands = [".SH COMMANDS"]
+    files = {}
+    for name, summary in tree.summaries.items():
+        commands += [".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary)]
+        command = tree.get_command(click.Context(tree), name)
+        assert command is not None
+        generated = {
+            "synopsis": [".SH SYNOPSIS", rf"\fBhpcalc {escape(name)}\fR [\fIOPTION\fR]..."],
+            "options": _options(command),
+            "example": [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"],
+        }
+        files[f"man/hpcalc-{name}.1"] = _page(f"hpcalc-{name}", 1, generated)
+    generated = {"synopsis": synopsis, "commands": commands, "options": _options(tree)}
+    files["man/hpcalc.1"] = _page("hpcalc", 1, generated)
+    for name, section in (("hpcalc-spec", 5), ("hpcalc-searches", 7), ("hpcalc-theory", 7)):
+        files[f"man/{name}.{section}"] = _page(name, section, {})
     for name, shell in SCRIPTS.items():
         files[f"completions/{name}"] = shell(tree, {}, "hpcalc", "_HPCALC_COMPLETE").source()
     return files
 
 
+def _goldens(root: Path) -> dict[str, str]:
+    """The golden files of the tests, where there are tests: path relative to the repository -> content."""
+    script = root / "tests" / "goldens.py"
+    if not script.is_file():
+        return {}
+    made: dict[str, str] = runpy.run_path(str(script))["files"]()
+    return {f"tests/golden/{name}": text for name, text in made.items()}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """``python -m hpcalc.reference --write`` or ``--check``; exit code 1 where something is out of date."""
+    """``python -m hpcalc.reference`` writes, ``--check`` compares; exit code 1 where something is out of date."""
     parser = argparse.ArgumentParser(prog="python -m hpcalc.reference", description=(__doc__ or "").splitlines()[0])
-    task = parser.add_mutually_exclusive_group(required=True)
-    task.add_argument("--write", action="store_true", help="write man/ and completions/")
-    task.add_argument("--check", action="store_true", help="say which of their files are out of date")
+    parser.add_argument("--check", action="store_true", help="say which files are out of date, and write none")
     parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the repository")
     arguments = parser.parse_args(argv)
 
     from hpcalc.cli.app import cli
 
-    files = build(cli)
-    present = {
-        path.relative_to(arguments.root).as_posix()
-        for folder in ("man", "completions")
-        for path in (arguments.root / folder).glob("*")
-    }
+    root = arguments.root
+    files = build(cli) | _goldens(root)
+    folders = {name.rpartition("/")[0] for name in files}
+    present = {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")}
     stale = sorted(present - files.keys())
+    for name in stale if not arguments.check else ():
+        (root / name).unlink()
     for name, text in files.items():
-        path = arguments.root / name
-        data = text.encode("ascii")
+        path = root / name
+        data = text.encode("utf-8")
         if path.is_file() and path.read_bytes() == data:
             continue
         stale.append(name)
-        if arguments.write:
-            path.parent.mkdir(exist_ok=True)
+        if not arguments.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-    if arguments.write:
-        for name in present - files.keys():
-            (arguments.root / name).unlink()
+    if not arguments.check:
         return 0
     for name in stale:
-        sys.stderr.write(f"{name}: out of date; run python -m hpcalc.reference --write\n")
+        sys.stderr.write(f"{name}: out of date; run python -m hpcalc.reference\n")
     return 1 if stale else 0
 
 

@@ -1,6 +1,6 @@
 """Golden files: help, errors, and one answer per command and format.
 
-``python tests/goldens.py --write`` rewrites ``tests/golden/``; look at the difference before committing it.
+``python -m hpcalc.reference`` rewrites ``tests/golden/``; look at the difference before committing it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import io
 import os
 import random
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -108,11 +107,11 @@ def text_of(name: str) -> str:
     return out
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python tests/goldens.py --write")
-    FOLDER.mkdir(exist_ok=True)
-    for stale in FOLDER.iterdir():
-        stale.unlink()
-    for golden in (*goldens(), "errors.txt"):
-        (FOLDER / golden).write_text(text_of(golden), encoding="utf-8", newline="\n")
+def files() -> dict[str, str]:
+    """Every golden file: name -> content."""
+    return {name: text_of(name) for name in (*goldens(), "errors.txt")}
+
+
+if __name__ == "__main__":  # with --write, as python -m hpcalc.reference does it beside the man pages
+    for golden, text in files().items():
+        (FOLDER / golden).write_text(text, encoding="utf-8", newline="\n")

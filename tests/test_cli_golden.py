@@ -1,4 +1,4 @@
-"""Help, errors and answers are what they were; ``python tests/goldens.py --write`` when a change is meant."""
+"""Help, errors and answers are what they were; ``python -m hpcalc.reference`` when a change is meant."""
 
 from __future__ import annotations
 

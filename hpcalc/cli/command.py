@@ -56,6 +56,12 @@ class Option(click.Option):
         """The environment variable that speaks for the option, if one is set."""
         return next((name for name in self.envvar or () if os.environ.get(name)), None)
 
+    @property
+    def told_default(self) -> str:
+        """The default as help shows it; nothing where there is none."""
+        value = "" if self.fallback is None else self.fallback
+        return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+
     def read(self, text: str) -> Any:
         """One value, out of its text.
 
@@ -102,9 +108,7 @@ def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormat
             if isinstance(note, str):
                 formatter.write_text(note)
                 formatter.write_text("")
-            rows = [
-                (_head(option), (option.help or "") + _default(option)) for option in shown if option.group == group
-            ]
+            rows = [(_head(one), _told(one)) for one in shown if one.group == group]
             formatter.write_dl(rows, col_max=26)
             if isinstance(note, list):
                 formatter.write_text("")
@@ -116,11 +120,9 @@ def _head(option: Option) -> str:
     return f"{names} {option.metavar}" if option.metavar else names
 
 
-def _default(option: Option) -> str:
-    value = option.fallback
-    if value is None:
-        return ""
-    return f" [default: {value:g}]".replace("e-0", "e-") if isinstance(value, float) else f" [default: {value}]"
+def _told(option: Option) -> str:
+    default = f" [default: {option.told_default}]" if option.told_default else ""
+    return f"{option.help}{default}"
 
 
 class Command(click.Command):
@@ -209,7 +211,7 @@ class Command(click.Command):
         )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Options that may still be given; before a dash is typed there is nothing to offer but them."""
+        """Options that may still be given, once a dash is typed."""
         from click.shell_completion import CompletionItem
 
         given = ctx.obj or {}
@@ -218,7 +220,7 @@ class Command(click.Command):
             for option in self.options.values()
             if not option.hidden and not option.spec_only and (option.many or option.key not in given)
             for name in sorted(option.opts, key=len, reverse=True)
-            if name.startswith(incomplete)
+            if incomplete.startswith("-") and name.startswith(incomplete)
         ]
 
 
@@ -279,6 +281,8 @@ class Group(click.Group):
         from click.shell_completion import CompletionItem
 
         items = [
-            CompletionItem(name, help=text) for name, text in self.summaries.items() if name.startswith(incomplete)
+            CompletionItem(name, help=text)
+            for name, text in {**self.summaries, "help": "Show the help of a command."}.items()
+            if name.startswith(incomplete)
         ]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]

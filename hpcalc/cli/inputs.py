@@ -157,12 +157,9 @@ def _candidates(case: Case) -> Guarantee:
     """Settings with guarantees of their own, of which every run draws one; under ``composition`` the runs."""
     from hpcalc.cli.spec import settings_of
     from hpcalc.guarantees import compose
+    from hpcalc.guarantees.mixture import Mixture, WorstOf
 
     rows, weights, stated = settings_of(case)
-    try:
-        mixture, worst = (load(f"hpcalc.guarantees.mixture.{name}") for name in ("Mixture", "WorstOf"))
-    except ModuleNotFoundError:
-        case.refuse("candidates", "settings with guarantees of their own are not there yet: give the dearest one")
     parts = [_item(row) for row in rows]
     if case["group"] is not None:
         parts = [_grouped(case, part, case["group"]) for part in parts]
@@ -174,9 +171,7 @@ def _candidates(case: Case) -> Guarantee:
         return compose(*parts)
     if any("times" in row.beside for row in rows):
         case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
-    names = [str(row.name) for row in rows]
-    whole: Guarantee = worst(parts, names=names) if weights is None else mixture(parts, weights, names=names)
-    return whole
+    return WorstOf(tuple(parts)) if weights is None else Mixture(tuple(parts), weights)
 
 
 # -- DP-SGD in the words of a training script -------------------------------------------------------------------------

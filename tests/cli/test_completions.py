@@ -15,7 +15,8 @@ import pexpect
 import pytest
 from shells import ROOT, environment, option_names, program, put_hpcalc
 
-from hpcalc.cli.options import DISTS, FORMATS, METHODS
+from hpcalc.catalog import DISTS
+from hpcalc.cli.options import FORMATS, METHODS
 
 COMPLETIONS = ROOT / "completions"
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
@@ -153,7 +154,19 @@ def test_every_option_of_help_completes(tab: Callable[[str], str], command: str,
 @pytest.mark.parametrize(("option", "values"), [("--dist", DISTS), ("--format", FORMATS), ("--method", METHODS)])
 def test_values(tab: Callable[[str], str], option: str, values: tuple[str, ...]) -> None:
     assert set(values) <= _words(tab(f"hpcalc bound --zcdp 0.1 {option} "))
-    assert set(values) <= _words(tab(f"hpcalc bound --law tnb:eta=0 {option}="))
+    assert set(values) <= _words(tab(f"hpcalc bound --then gaussian=1 {option}="))
+
+
+def test_laws_on_one_line(tab: Callable[[str], str]) -> None:
+    assert set(DISTS) <= _words(tab("hpcalc compare --law "))
+    assert "geometric" in tab("hpcalc compare --law geo")
+
+
+def test_only_options_that_may_still_be_given_are_offered(tab: Callable[[str], str]) -> None:
+    offered = _words(tab("hpcalc utility --mu 3 --"))
+    assert {"--dist", "--scores"} <= offered
+    assert not offered & {"--zcdp", "--delta", "--max-epsilon"}
+    assert "--zcdp" not in tab("hpcalc bound --mu ")
 
 
 def test_a_word_begun_is_finished(tab: Callable[[str], str]) -> None:

@@ -19,7 +19,9 @@ import pytest
 from shells import ROOT, option_names, program
 
 from hpcalc import __date__, __version__, reference
+from hpcalc.cli import main
 from hpcalc.cli.app import cli
+from hpcalc.cli.command import Command
 from hpcalc.cli.spec import cases_of
 from hpcalc.datafiles import read_pmf, read_rdp
 
@@ -48,26 +50,36 @@ def _shown(page: Path) -> str:
     return re.sub(".\b", "", done.stdout)
 
 
-def _command(name: str) -> click.Command:
+def _command(name: str) -> Command:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     return command
 
 
 def _pages() -> list[str]:
-    return ["hpcalc.1", *(f"hpcalc-{name}.1" for name in COMMANDS), "hpcalc-theory.7", "hpcalc-spec.5"]
+    return [
+        "hpcalc.1",
+        *(f"hpcalc-{name}.1" for name in COMMANDS),
+        "hpcalc-searches.7",
+        "hpcalc-spec.5",
+        "hpcalc-theory.7",
+    ]
 
 
 def test_there_is_a_page_for_everything() -> None:
     assert sorted(_pages()) == PAGES
 
 
-def test_committed_files_are_current(capsys: pytest.CaptureFixture[str]) -> None:
-    assert reference.main(["--check"]) == 0, capsys.readouterr().err
+def test_committed_files_are_current() -> None:
+    # the golden files, which the command checks too, have a test of their own
+    files = reference.build(cli)
+    stale = [name for name, text in files.items() if (ROOT / name).read_text(encoding="ascii") != text]
+    assert not stale, "run python -m hpcalc.reference"
+    assert {f"man/{page}" for page in PAGES} <= files.keys()
 
 
 def test_regenerating_changes_no_byte(tmp_path: Path) -> None:
-    assert reference.main(["--write", "--root", str(tmp_path)]) == 0
+    assert reference.main(["--root", str(tmp_path)]) == 0
     written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     committed = {
         path.relative_to(ROOT): path.read_bytes() for name in ("man", "completions") for path in (ROOT / name).iterdir()
@@ -76,7 +88,7 @@ def test_regenerating_changes_no_byte(tmp_path: Path) -> None:
 
 
 def test_check_names_what_is_out_of_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reference.main(["--write", "--root", str(tmp_path)])
+    reference.main(["--root", str(tmp_path)])
     assert reference.main(["--check", "--root", str(tmp_path)]) == 0
     (tmp_path / "man" / "hpcalc.1").write_text("old")
     (tmp_path / "man" / "hpcalc-gone.1").write_text("gone")
@@ -88,7 +100,7 @@ def test_check_names_what_is_out_of_date(tmp_path: Path, capsys: pytest.CaptureF
         "man/hpcalc.1",
         "completions/_hpcalc",
     ]
-    reference.main(["--write", "--root", str(tmp_path)])
+    reference.main(["--root", str(tmp_path)])
     assert reference.main(["--check", "--root", str(tmp_path)]) == 0
 
 
@@ -106,8 +118,7 @@ def test_every_option_of_help_is_in_the_page(name: str | None) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_texts_and_defaults_are_in_the_page(name: str) -> None:
     shown = " ".join(_shown(ROOT / "man" / f"hpcalc-{name}.1").split())
-    for option in _command(name).params:
-        assert isinstance(option, click.Option)
+    for option in _command(name).options.values():
         if not option.hidden:
             assert " ".join((option.help or "").split()) in shown
     assert "The default is 1e-6." in shown or name in ("draw", "utility")
@@ -213,7 +224,8 @@ def test_every_command_has_examples() -> None:
 @pytest.mark.parametrize(("page", "line"), _examples())
 def test_examples_parse(page: str, line: str) -> None:
     name, *arguments = shlex.split(line)[1:]
-    _command(name).make_context(name, arguments)
+    if name != "help":
+        _command(name).make_context(name, arguments)
 
 
 def _verbatim(page: str) -> list[str]:
@@ -232,8 +244,8 @@ def _block(page: str, start: str) -> str:
 def test_spec_files_of_the_page_are_read(start: str, cases: int, tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(_block("hpcalc-spec.5", start))
-    context = _command("bound").make_context("bound", ["--spec", str(path)])
-    settings, listed = cases_of(context)
+    command = _command("bound")
+    settings, listed = cases_of(command, command.make_context("bound", ["--spec", str(path)]).obj)
     assert (len(settings), listed) == (cases, cases > 1)
     assert settings[0]["max_epsilon"] == (3.5 if listed else 4.0)
 
@@ -325,7 +337,37 @@ def test_man_hpcalc_command_works(installed: Path, command: str) -> None:
 
 
 def test_man_finds_the_other_sections(installed: Path) -> None:
-    for section, name in (("7", "hpcalc-theory"), ("5", "hpcalc-spec"), ("1", "hpcalc")):
+    for section, name in (("7", "hpcalc-theory"), ("7", "hpcalc-searches"), ("5", "hpcalc-spec"), ("1", "hpcalc")):
         done = _run("man", "-M", str(installed / "share" / "man"), section, name)
         assert (done.returncode, done.stderr) == (0, "")
         assert f"{name.upper()}({section})" in done.stdout
+
+
+SEARCHES = [line for page, line in _examples() if page == "hpcalc-searches.7"]
+
+
+@pytest.fixture(scope="module")
+def shown_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that hpcalc-searches(7) shows, under the names it gives them."""
+    folder = tmp_path_factory.mktemp("searches")
+    source = (ROOT / "hpcalc" / "manual" / "hpcalc-searches.7.txt").read_text().partition("= FILES")[2]
+    for name, block in re.findall(r"^([a-z]+\.[a-z]+), .*?:\n\n((?:    .*\n|\n(?=    ))+)", source, re.MULTILINE):
+        (folder / name).write_text(textwrap.dedent(block))
+    return folder
+
+
+def test_the_table_of_searches_has_its_rows() -> None:
+    text = (ROOT / "hpcalc" / "manual" / "hpcalc-searches.7.txt").read_text().lower()
+    rows = """random search/grid/list/bayesian/hyperband/pruning/coarse/several seeds/cross-validation/public
+    part of the data/disjoint/ensembles/top k/crashed/early stopping/already ran/learning curves/up to five"""
+    for row in re.split(r"[/\n]\s*", rows):
+        assert row.strip() in text
+
+
+@pytest.mark.parametrize("line", SEARCHES)
+def test_every_command_of_the_table_of_searches_answers(
+    line: str, shown_files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shown_files)
+    assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
