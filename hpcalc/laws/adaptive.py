@@ -9,14 +9,14 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import finite_number, sharper
-from hpcalc.laws.law import BestOfK, Echo, Law, checked_law
+from hpcalc.laws.law import BestOfK, Echo, Law, SameCount, checked_law
 from hpcalc.logspace import Array, Prob, logaddexp, logsubexp
 
 __all__ = ["Adaptive"]
 
 
 @dataclass(frozen=True)
-class Adaptive(BestOfK):
+class Adaptive(SameCount, BestOfK):
     """Best-of-K where every candidate's law has a density in [low, high] relative to one fixed prior.
 
     A run's candidate may depend on everything seen before, the data included; K itself must not depend on outcomes.
@@ -64,35 +64,6 @@ class Adaptive(BestOfK):
 
     def parameters(self) -> Echo:
         return self.law.parameters()
-
-    @property
-    def log_mean(self) -> float:
-        return self.law.log_mean
-
-    @property
-    def mean(self) -> float:
-        return self.law.mean
-
-    @property
-    def sd(self) -> float:
-        return self.law.sd
-
-    @property
-    def log_prob_zero(self) -> float:
-        return self.law.log_prob_zero
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.law.max_runs
-
-    def cumulant(self, s: float) -> float:
-        return self.law.cumulant(s)
-
-    def log_pmf(self, k: Array) -> Array:
-        return self.law.log_pmf(k)
-
-    def log_sf(self, k: int) -> float:
-        return self.law.log_sf(k)
 
     def _shrunk(self, rank: Prob) -> Prob:
         """The rank ``low u``."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, sharper
-from hpcalc.laws.law import Echo, Law, RunCount, checked_law
+from hpcalc.laws.helpers import ONE, ZERO, safe_exp
+from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Prob, log1mexp
 
 __all__ = ["AtLeastOne", "at_least_one"]
 
 
 @dataclass(frozen=True)
-class AtLeastOne(Law):
+class AtLeastOne(ByParts):
     """A law given ``K >= 1``: the same search, drawn again until it runs at all.
 
     Parameters
@@ -60,7 +60,7 @@ class AtLeastOne(Law):
         share = math.exp(self._shift)
         if share > 0.7:
             return math.sqrt(max(self.law.sd**2 / share - self.law.mean**2 * self.law.prob_zero / share**2, 0.0))
-        growth = self.law.second_factorial / share
+        growth = safe_exp(float(self.law.log_density_slope(ZERO)) - self._shift)
         return math.sqrt(max(growth - self.mean * math.expm1(self.log_mean), 0.0))
 
     @property
@@ -84,18 +84,11 @@ class AtLeastOne(Law):
     def log_density_slope(self, rank: Prob) -> Array:
         return np.asarray(self.law.log_density_slope(rank) - self._shift, dtype=float)
 
-    def _raw(self, rank: Prob) -> tuple[Array, Array]:
+    def _parts(self, rank: Prob) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
         log_f = self.law.log_block(rank, ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
         log_s = self.law.log_survival(rank) - self._shift
         return log_f, log_s
-
-    def log_pgf(self, rank: Prob) -> Array:
-        return sharper(*self._raw(rank))
-
-    def log_survival(self, rank: Prob) -> Array:
-        log_f, log_s = self._raw(rank)
-        return sharper(log_s, log_f)
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
@@ -108,13 +101,6 @@ class AtLeastOne(Law):
     def affine_power(self) -> bool:
         return self.law.affine_power
 
-    @property
-    def supremum_at_edge(self) -> bool:
-        return self.law.supremum_at_edge
-
-    def log_mean_excess(self, rank: Prob) -> Array:
-        return self.law.log_mean_excess(rank)
-
     def gain_at_edge(self, epsilon: float) -> float:
         return self.law.gain_at_edge(epsilon)
 
@@ -123,14 +109,6 @@ class AtLeastOne(Law):
 
     def log_tail_mean(self, m: int) -> float:
         return self.law.log_tail_mean(m) - self._shift
-
-    @property
-    def log_mean_given_run(self) -> float:
-        return self.log_mean
-
-    @property
-    def second_factorial(self) -> float:
-        return self.law.second_factorial / math.exp(self._shift)
 
 
 def at_least_one(law: RunCount) -> Law:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
+from hpcalc.laws.affine import AffinePower
 from hpcalc.laws.helpers import (
     checked_keep,
     finite_number,
     log_hazard,
-    log_minus,
     positive,
     sharper,
     times,
     whole_number,
 )
-from hpcalc.laws.law import Echo, Law, RunCount
+from hpcalc.laws.law import Echo, RunCount, SameCount
+from hpcalc.laws.negative_binomial import Geometric
 from hpcalc.laws.powersums import log1mexp_minus
 from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
-from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
 
 if TYPE_CHECKING:
     import random
@@ -32,7 +34,7 @@ __all__ = ["AnyRuns", "Binomial", "Fixed", "Poisson", "Threshold"]
 
 
 @dataclass(frozen=True)
-class Poisson(Law):
+class Poisson(AffinePower):
     """Poisson number of runs (Papernot and Steinke 2022, Theorem 6).
 
     Parameters
@@ -93,20 +95,15 @@ class Poisson(Law):
         end = sys.float_info.max
         return min(log_integral(lambda t: log_poisson_pmf(float(k), t), self.mu, end, float(k)), 0.0)
 
-    def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
+    def _decay(self, rank: Prob) -> Array:
+        return np.asarray(self.mu * np.exp(rank.log_u), dtype=float)
 
-    def log_density_slope(self, rank: Prob) -> Array:
-        return np.asarray(2.0 * self.log_mean - self.mu * np.exp(rank.log_u), dtype=float)
+    @property
+    def _bend(self) -> tuple[float, float]:
+        return self.log_mean, 1.0
 
-    def log_pgf(self, rank: Prob) -> Array:
-        return np.asarray(-self.mu * np.exp(rank.log_u), dtype=float)
-
-    def log_survival(self, rank: Prob) -> Array:
-        return log1mexp_minus(self.log_mean + rank.log_u)
-
-    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        return self.log_pgf(lo) + log1mexp_minus(self.log_mean + np.asarray(log_width))
+    def _log_ahead(self, rank: Prob, log_width: Array) -> Array:
+        return log1mexp_minus(self.log_mean + log_width) - self.log_mean
 
     @property
     def expected_quantile(self) -> float:
@@ -125,13 +122,9 @@ class Poisson(Law):
     def log_mean_given_run(self) -> float:
         return -float(log_mean_exp(self.mu))
 
-    @property
-    def second_factorial(self) -> float:
-        return self.mu * self.mu
-
 
 @dataclass(frozen=True)
-class Binomial(Law):
+class Binomial(AffinePower):
     """Binomial number of runs: each of n candidates is run with probability p.
 
     Parameters
@@ -224,27 +217,19 @@ class Binomial(Law):
         far = logaddexp(self._log_miss, math.log(self.p) + rank.log_q)
         return sharper(far, log_pu)
 
-    def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.log_mean + times(self.n - 1, self._log_fail(rank)), dtype=float)
+    def _decay(self, rank: Prob) -> Array:
+        return times(1 - self.n, self._log_fail(rank))
 
-    def log_density_slope(self, rank: Prob) -> Array:
+    @property
+    def _bend(self) -> tuple[float, float]:
         if self.n == 1:
-            return np.full(np.shape(rank.log_u), -np.inf)
-        start = self.log_mean + math.log(self.n - 1) + math.log(self.p)
-        return np.asarray(start + times(self.n - 2, self._log_fail(rank)), dtype=float)
+            return -math.inf, 0.0
+        return math.log(self.n - 1) + math.log(self.p), (self.n - 2) / (self.n - 1)
 
-    def log_pgf(self, rank: Prob) -> Array:
-        return np.asarray(self.n * self._log_fail(rank), dtype=float)
-
-    def log_survival(self, rank: Prob) -> Array:
-        return log1mexp_minus(math.log(self.n) + log_minus(math.log(self.p) + rank.log_u, self._log_fail(rank)))
-
-    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        base = self._log_fail(lo)
-        with np.errstate(invalid="ignore"):
-            share = np.where(np.isneginf(log_width), -np.inf, math.log(self.p) + np.asarray(log_width) - base)
-            out = self.n * base + log1mexp_minus(math.log(self.n) + log_hazard(share))
-        return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
+    def _log_ahead(self, rank: Prob, log_width: Array) -> Array:
+        log_p = math.log(self.p) - self._log_fail(rank)  # of a run at or above what is left beyond the rank
+        share = np.minimum(log_p + log_width, 0.0)
+        return log1mexp_minus(math.log(self.n) + log_hazard(share)) - math.log(self.n) - log_p
 
     @property
     def expected_quantile(self) -> float:
@@ -277,10 +262,6 @@ class Binomial(Law):
             return self.log_mean
         x = -self._log_miss
         return float(log_mean_exp(x)) - float(log_mean_exp(self.n * x))
-
-    @property
-    def second_factorial(self) -> float:
-        return self.n * (self.n - 1.0) * self.p * self.p
 
 
 class _Exactly(RunCount):
@@ -373,7 +354,7 @@ class AnyRuns(_Exactly):
 
 
 @dataclass(frozen=True)
-class Threshold(RunCount):
+class Threshold(SameCount):
     """Runs until an output is accepted (Papernot and Steinke 2022, Proposition 15): not a best-of-K law.
 
     Parameters
@@ -405,41 +386,17 @@ class Threshold(RunCount):
             raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
         return cls(1.0 / number)
 
+    @cached_property
+    def law(self) -> Geometric:  # type: ignore[override]
+        """The geometric law of K at that bound."""
+        return Geometric(self.accept)
+
     def parameters(self) -> Echo:
         return {"accept": self.accept}
 
     @property
     def mean(self) -> float:
         return 1.0 / self.accept
-
-    @property
-    def log_mean(self) -> float:
-        return -math.log(self.accept)
-
-    @property
-    def sd(self) -> float:
-        return math.sqrt(1.0 - self.accept) / self.accept
-
-    @property
-    def max_runs(self) -> int | None:
-        return 1 if self.accept == 1.0 else None
-
-    @property
-    def _log_reject(self) -> float:
-        return math.log1p(-self.accept) if self.accept < 1.0 else -math.inf
-
-    def cumulant(self, s: float) -> float:
-        # log1mexp is -inf from 0 on: beyond the radius 1/(1 - accept)
-        return s - float(log1mexp(self._log_reject - math.log(self.accept) + log_expm1(s)))
-
-    def log_pmf(self, k: Array) -> Array:
-        k = np.asarray(k, dtype=float)
-        if self.accept == 1.0:
-            return np.where(k == 1.0, 0.0, -np.inf)
-        return np.where(k >= 1.0, (k - 1.0) * self._log_reject + math.log(self.accept), -np.inf)
-
-    def log_sf(self, k: int) -> float:
-        return k * self._log_reject if k > 0 else 0.0
 
     def sample(self, rng: random.Random) -> int:
         raise InvalidInput(

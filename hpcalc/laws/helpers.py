@@ -11,6 +11,7 @@ from hpcalc.logspace import Array, Prob, log1mexp, softplus
 
 __all__ = [
     "ONE",
+    "ZERO",
     "checked_keep",
     "finite_number",
     "log_hazard",
@@ -23,7 +24,8 @@ __all__ = [
     "whole_number",
 ]
 
-ONE = Prob(np.array(0.0), np.array(-math.inf))
+ZERO = Prob(np.array(-math.inf), np.array(0.0))
+ONE = ZERO.complement()
 _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
 
 

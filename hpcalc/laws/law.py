@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, finite_number, safe_exp
+from hpcalc.laws.helpers import ONE, finite_number, safe_exp, sharper
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 
 if TYPE_CHECKING:
     import random
 
-__all__ = ["BestOfK", "Echo", "Law", "RunCount", "checked_law"]
+__all__ = ["BestOfK", "ByParts", "Echo", "Law", "RunCount", "SameCount", "checked_law"]
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 
@@ -286,20 +286,24 @@ class Law(BestOfK):
     @property
     def affine_power(self) -> bool:
         """Whether ``f'`` is a power of an affine function, or the exponential limit of one."""
-        return True
+        return False
 
     @property
     def supremum_at_edge(self) -> bool:
-        """Whether ``-u F'(u)/F(u)`` never decreases."""
-        return True
+        """Whether ``-u F'(u)/F(u)`` never decreases: known of the affine powers."""
+        return self.affine_power
 
     def log_mean_excess(self, rank: Prob) -> Array:
-        """``log(-(1-u) F'(u) / F(u))`` or an upper bound on it, for laws whose supremum is not at the edge."""
-        return np.full(np.shape(rank.log_u), np.inf)
+        """``log(-(1-u) F'(u) / F(u))``: log of the mean of K - 1 under the weights ``k P[K = k] (1-u)^(k-1)``.
 
-    @abstractmethod
+        It falls with u, and is the slope of ``log F`` as a (convex) function of ``log(1-u)``.
+        """
+        return np.asarray(self.log_density_slope(rank) + rank.log_q - self.log_density(rank), dtype=float)
+
     def gain_at_edge(self, epsilon: float) -> float:
         """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""
+        first, second = self.log_density(Prob.from_logit(np.array([-epsilon, epsilon]))).tolist()
+        return float(first - second)
 
     @abstractmethod
     def thin(self, log_keep: float) -> Law:
@@ -317,18 +321,62 @@ class Law(BestOfK):
     def log_tail_mean(self, m: int) -> float:
         """``log E[K; K > m]``, m >= 0."""
 
-    # Both below serve AtLeastOne, whose moments would lose digits as P[K = 0] -> 1.
     @property
-    @abstractmethod
     def log_mean_given_run(self) -> float:
-        """``log E[K | K >= 1]``."""
-
-    @property
-    @abstractmethod
-    def second_factorial(self) -> float:
-        """``E[K (K-1)]``."""
+        """``log E[K | K >= 1]``; laws override it where it would lose digits as ``P[K = 0] -> 1``."""
+        return self.log_mean - self.log_prob_run
 
     @cached_property
     def log_prob_run(self) -> float:
         """``log P[K >= 1]``."""
         return float(self.log_survival(ONE))
+
+
+class ByParts(Law):
+    """A law that knows f(1-u) and its complement, each where it is not near 0."""
+
+    @abstractmethod
+    def _parts(self, rank: Prob) -> tuple[Array, Array]:
+        """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""
+
+    def log_pgf(self, rank: Prob) -> Array:
+        return sharper(*self._parts(rank))
+
+    def log_survival(self, rank: Prob) -> Array:
+        log_f, log_s = self._parts(rank)
+        return sharper(log_s, log_f)
+
+
+class SameCount(RunCount):
+    """A search whose K has the law of another one, ``law``."""
+
+    law: RunCount
+
+    @property
+    def log_mean(self) -> float:
+        return self.law.log_mean
+
+    @property
+    def mean(self) -> float:
+        return self.law.mean
+
+    @property
+    def sd(self) -> float:
+        return self.law.sd
+
+    @property
+    def log_prob_zero(self) -> float:
+        return self.law.log_prob_zero
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.law.max_runs
+
+    def cumulant(self, s: float) -> float:
+        return self.law.cumulant(s)
+
+    def log_pmf(self, k: Array) -> Array:
+        return self.law.log_pmf(k)
+
+    def log_sf(self, k: int) -> float:
+        return self.law.log_sf(k)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_softplus, safe_exp, sharper
-from hpcalc.laws.law import Echo, Law
+from hpcalc.laws.affine import AffinePower
+from hpcalc.laws.helpers import checked_keep, finite_number, log_softplus, safe_exp
+from hpcalc.laws.law import Echo
 from hpcalc.laws.tails import log_beta, log_integral, log_mean_exp, log_ratio_of_means
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
 
@@ -28,7 +29,7 @@ __all__ = ["Geometric", "Logarithmic", "TruncatedNegativeBinomial"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TruncatedNegativeBinomial(Law):
+class TruncatedNegativeBinomial(AffinePower):
     """Truncated negative binomial number of runs (Papernot and Steinke 2022, Definition 1).
 
     Parameters
@@ -220,51 +221,20 @@ class TruncatedNegativeBinomial(Law):
         share = self._log_tail(m - 1.0, self.eta + 1.0) - float(log_beta(float(m), self.eta + 1.0))
         return self.log_mean + min(share, 0.0)
 
-    def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.log_mean - (self.eta + 1.0) * softplus(rank.log_u + self._log_odds), dtype=float)
+    def _decay(self, rank: Prob) -> Array:
+        return np.asarray((self.eta + 1.0) * softplus(rank.log_u + self._log_odds), dtype=float)
 
-    def log_density_slope(self, rank: Prob) -> Array:
-        start = self.log_mean + math.log1p(self.eta) + self._log_odds
-        return np.asarray(start - (self.eta + 2.0) * softplus(rank.log_u + self._log_odds), dtype=float)
+    @property
+    def _bend(self) -> tuple[float, float]:
+        return math.log1p(self.eta) + self._log_odds, (self.eta + 2.0) / (self.eta + 1.0)
 
-    def _depth(self, rank: Prob) -> tuple[Array, Array]:
-        """Logarithms of ``w = -log(gamma + (1-gamma) u)`` and of ``d = L - w``, each without cancellation."""
-        log_x = self._log_not_gamma + np.asarray(rank.log_q, dtype=float)
-        log_rest = np.minimum(logaddexp(self.log_gamma, self._log_not_gamma + rank.log_u), 0.0)
-        with np.errstate(divide="ignore"):
-            log_w = np.where(log_x < log_rest, log_hazard(log_x), np.log(-log_rest))
-        return log_w, log_softplus(rank.log_u + self._log_odds)
-
-    def _raw(self, rank: Prob) -> tuple[Array, Array]:
-        """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
-        log_w, log_d = self._depth(rank)
-        w, d = np.exp(log_w), np.exp(log_d)
-        size, h = self._length, abs(self.eta)
-        base = -math.log(size) - float(log_mean_exp(h * size))
-        log_f, log_s = base + log_w + log_mean_exp(h * w), base + log_d + log_mean_exp(h * d)
-        return log_f - max(self.eta, 0.0) * d, log_s + min(self.eta, 0.0) * w
-
-    def log_pgf(self, rank: Prob) -> Array:
+    def _log_ahead(self, rank: Prob, log_width: Array) -> Array:
         if self._length == 0.0:
-            return np.asarray(rank.log_q, dtype=float)
-        return sharper(*self._raw(rank))
-
-    def log_survival(self, rank: Prob) -> Array:
-        if self._length == 0.0:
-            return np.asarray(rank.log_u, dtype=float)
-        log_f, log_s = self._raw(rank)
-        return sharper(log_s, log_f)
-
-    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        log_width = np.asarray(log_width, dtype=float)
-        if self._length == 0.0:
-            return log_width
-        log_w, log_d = self._depth(lo)
-        log_step = log_softplus(self._log_not_gamma + log_width + np.exp(log_w))  # of w(lo) - w(hi)
-        size, h = self._length, abs(self.eta)
-        out = log_step - math.log(size) + log_mean_exp(h * np.exp(log_step)) - float(log_mean_exp(h * size))
-        tilt = log_d if self.eta >= 0.0 else self._depth(hi)[0]
-        return np.asarray(out - h * np.exp(tilt), dtype=float)
+            return np.asarray(log_width, dtype=float)
+        log_x = self._log_odds - softplus(rank.log_u + self._log_odds)
+        log_step = log_softplus(log_x + log_width)  # of log(1 + x width)
+        y = self.eta * np.exp(log_step)
+        return np.asarray(log_step - log_x + np.maximum(-y, 0.0) + log_mean_exp(np.abs(y)), dtype=float)
 
     @cached_property
     def expected_quantile(self) -> float:
@@ -288,14 +258,6 @@ class TruncatedNegativeBinomial(Law):
         if checked_keep(log_keep) == 0.0:
             return self  # gamma as typed
         return self.from_log_gamma(self.eta, float(log1mexp(self._log_not_gamma + log_keep)))
-
-    @property
-    def log_mean_given_run(self) -> float:
-        return self.log_mean
-
-    @property
-    def second_factorial(self) -> float:
-        return safe_exp(self.log_mean + math.log1p(self.eta) + self._log_odds)
 
 
 class Geometric(TruncatedNegativeBinomial):

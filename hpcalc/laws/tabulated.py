@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, sharper, whole_number
-from hpcalc.laws.law import Echo, Law, RunCount, checked_law
+from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, whole_number
+from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
 from hpcalc.laws.powersums import PowerSum
 from hpcalc.logspace import Array, Prob, logaddexp, logsumexp, softplus
 
@@ -22,7 +22,7 @@ __all__ = ["AtMost", "Clamped", "FinitePmf", "at_most", "clamp"]
 _LARGEST_CUTOFF = 100_000
 
 
-class _Tabular(Law):
+class _Tabular(ByParts):
     """A law with finitely many values, evaluated by direct sums in log space."""
 
     @property
@@ -97,18 +97,6 @@ class _Tabular(Law):
     def log_density_slope(self, rank: Prob) -> Array:
         return self._slope_sum.log_value(rank.log_q)
 
-    def gain_at_edge(self, epsilon: float) -> float:
-        edge = Prob.from_logit(np.array([-epsilon, epsilon]))
-        first, second = self.log_density(edge).tolist()
-        return float(first - second)
-
-    def log_mean_excess(self, rank: Prob) -> Array:
-        """``log(-(1-u) F'(u) / F(u))``: log of the mean of K - 1 under the weights ``k p_k (1-u)^(k-1)``.
-
-        It falls with u, and is the slope of ``log F`` as a (convex) function of ``log(1-u)``.
-        """
-        return np.asarray(self.log_density_slope(rank) + rank.log_q - self.log_density(rank), dtype=float)
-
     @cached_property
     def _slope_sum(self) -> PowerSum:
         k, log_p = self._table
@@ -119,17 +107,10 @@ class _Tabular(Law):
         count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
         return PowerSum(k[:count] - 2.0, log_w[:count])
 
-    def _raw(self, rank: Prob) -> tuple[Array, Array]:
+    def _parts(self, rank: Prob) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
         log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
         return log_f, self._sums[0].log_drop(np.zeros(()), log_minus(*rank))
-
-    def log_survival(self, rank: Prob) -> Array:
-        log_f, log_s = self._raw(rank)
-        return sharper(log_s, log_f)
-
-    def log_pgf(self, rank: Prob) -> Array:
-        return sharper(*self._raw(rank))
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         base = np.asarray(lo.log_q, dtype=float)
@@ -142,14 +123,6 @@ class _Tabular(Law):
     def expected_quantile(self) -> float:
         k, log_p = self._table
         return math.fsum((np.exp(log_p) * k / (k + 1.0)).tolist())
-
-    @property
-    def affine_power(self) -> bool:
-        return False
-
-    @property
-    def supremum_at_edge(self) -> bool:
-        return False
 
     def log_tail_mean(self, m: int) -> float:
         k, log_p = self._table
@@ -167,11 +140,6 @@ class _Tabular(Law):
         k, log_p = self._some
         p = np.exp(log_p - log_p.max())
         return math.log1p(float(np.sum(p * (k - 1.0)) / np.sum(p)))
-
-    @property
-    def second_factorial(self) -> float:
-        k, log_p = self._some
-        return float(np.sum(np.exp(log_p) * k * (k - 1.0)))
 
 
 @dataclass(frozen=True)
