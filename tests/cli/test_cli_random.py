@@ -156,7 +156,8 @@ class Grammar:
 
 
 def validator(command: str) -> jsonschema.Draft202012Validator:
-    schema = json.loads((files("hpcalc") / "schemas" / f"{command}.json").read_text())
+    schema = json.loads((files("hpcalc") / "schema.json").read_text())
+    schema["anyOf"][0] = {"anyOf": [{"$ref": f"#/$defs/{command}_answer"}, {"$ref": "#/$defs/failure"}]}
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
