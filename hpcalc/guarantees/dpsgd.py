@@ -185,8 +185,8 @@ class DPSGD(ConvolvedBase):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return (
-            "DP-SGD draws each batch by Poisson sampling (every record independently); shuffled fixed-size batches "
-            "are not covered.",
+            "Every batch is a Poisson sample of the training records. Shuffled batches and batches of a fixed size are "
+            "not covered: bring a curve from an accountant for them.",
             "Neighbouring data sets differ by adding or removing one record.",
         )
 

@@ -15,6 +15,7 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
+from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.planning import Solution, solve_runs, solve_success, unreachable
 from hpcalc.questions.rows import Aims, law_document, length_fields, upper_or_none
 from hpcalc.questions.search_cost import BoundResult
@@ -83,6 +84,8 @@ class CompareResult:
         What the search is for.
     curves : tuple of Entry
         Each law at means around its row's, where they were asked for: what a picture shows beside the rows.
+    examples : int or None
+        Number of privacy units, where it is known.
     """
 
     base: Guarantee
@@ -91,6 +94,7 @@ class CompareResult:
     footing: dict[str, Any]
     aims: Aims
     curves: tuple[Entry, ...] = ()
+    examples: int | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -106,7 +110,8 @@ class CompareResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know."""
-        return tuple(dict.fromkeys([*self.base.warnings, *self.aims.warnings]))
+        said = about_delta(self.delta, self.examples)
+        return tuple(dict.fromkeys([*self.base.warnings, *said, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
@@ -245,7 +250,7 @@ def compare(
     else:
         entries += [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
     drawn = tuple(pricing.around(entries)) if curves and sweep is None else ()
-    return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn)
+    return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn, release.get("examples"))
 
 
 def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:

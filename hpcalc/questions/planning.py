@@ -125,15 +125,8 @@ class PlanResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about the recommendation."""
-        out = [*(self.base.warnings if self.base is not None else ()), *self.notes, *self.aims.warnings]
-        runs = self.best.runs
-        if runs is not None:
-            late = quantile_or_none(runs, 0.95)
-            if late is None or late > MOST_RUNS:
-                out.append("the recommended search may run more than a million times: give --max-runs-p95")
-            if runs.prob_zero > 0.01:
-                out.append(f"with probability {runs.prob_zero:.4g} the recommended search runs nothing")
-        return tuple(out)
+        told = self.best.cost.warnings if self.best.cost is not None else ()
+        return tuple(dict.fromkeys([*told, *self.notes, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""

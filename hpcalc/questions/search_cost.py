@@ -18,6 +18,7 @@ from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, log1mexp, logsu
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.assumptions import assumptions, warnings_of
 from hpcalc.questions.rows import law_document
+from hpcalc.questions.setup import SearchSetup
 
 __all__ = ["BoundResult", "Evaluated", "bound"]
 
@@ -94,6 +95,8 @@ class BoundResult:
         Whether the document says how the answer came about.
     reason : str or None
         Why no bound is finite.
+    setup : SearchSetup
+        How the search was run, and what else is released.
     """
 
     base: Guarantee
@@ -110,6 +113,7 @@ class BoundResult:
     max_epsilon: float | None = None
     explain: bool = False
     reason: str | None = None
+    setup: SearchSetup = field(default_factory=SearchSetup)
 
     @property
     def best(self) -> Evaluated | None:
@@ -144,8 +148,9 @@ class BoundResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about this answer."""
-        lower = self.lower if self.method == "best" else None
-        return tuple(warnings_of(self.base, self.runs, self.delta, self.best, lower))
+        order = None if self.best is None else self.best.order
+        found = warnings_of(self.base, self.runs, self.delta, epsilon=self.epsilon, order=order, setup=self.setup)
+        return tuple(dict.fromkeys(found))
 
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search: the smallest of the curves evaluated, at each order.
@@ -243,7 +248,7 @@ class BoundResult:
             out["within_budget"] = self.exit_code == ExitCode.OK
         out["bounds"] = [_row(bound) for bound in self.bounds]
         out["rdp"] = self.rdp_curve()
-        out["assumptions"] = list(assumptions(self.base, self.runs, self.delta))
+        out["assumptions"] = list(assumptions(self.base, self.runs, self.delta, self.setup))
         out["warnings"] = list(self.warnings)
         if self.explain:
             out["explain"] = self.explanation()
@@ -322,6 +327,8 @@ def bound(
     max_epsilon: float | None = None,
     explain: bool = False,
     lower: bool = True,
+    examples: int | None = None,
+    unit: str | None = None,
 ) -> BoundResult:
     """Privacy cost of a whole search: K runs, K random, the best one released.
 
@@ -345,6 +352,10 @@ def bound(
         Add how the answer came about to the document.
     lower : bool
         Also evaluate what stands beside the answer: explicit mechanisms for a lower bound, and every run paid for.
+    examples : int, optional
+        Number of privacy units N: δ is held against 1/N.
+    unit : str, optional
+        The privacy unit in words, for the checklist.
 
     Returns
     -------
@@ -397,6 +408,7 @@ def bound(
         None if max_epsilon is None else float(max_epsilon),
         explain,
         reason,
+        SearchSetup(examples=examples, unit=unit),
     )
 
 
