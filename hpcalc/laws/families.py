@@ -14,14 +14,15 @@ from hpcalc.errors import InvalidInput
 from hpcalc.laws.affine import AffinePower
 from hpcalc.laws.helpers import (
     checked_keep,
-    finite_number,
     log_hazard,
+    mean_of_some,
     positive,
+    probability,
     sharper,
     times,
     whole_number,
 )
-from hpcalc.laws.law import Echo, RunCount, SameCount
+from hpcalc.laws.law import Echo, SameCount
 from hpcalc.laws.negative_binomial import Geometric
 from hpcalc.laws.powersums import log1mexp_minus
 from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
@@ -146,10 +147,7 @@ class Binomial(AffinePower):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number("n", self.n, 1))
-        number = finite_number("p", self.p, "give a number with 0 < p <= 1")
-        if not 0.0 < number <= 1.0:
-            raise InvalidInput("p", self.p, "give a number with 0 < p <= 1")
-        object.__setattr__(self, "p", number)
+        object.__setattr__(self, "p", probability("p", self.p))
 
     @classmethod
     def with_mean(cls, mean: float, *, n: int) -> Binomial:
@@ -264,45 +262,8 @@ class Binomial(AffinePower):
         return float(log_mean_exp(x)) - float(log_mean_exp(self.n * x))
 
 
-class _Exactly(RunCount):
-    """What there is to say of K = k."""
-
-    k: int
-
-    def parameters(self) -> Echo:
-        return {"k": self.k}
-
-    @property
-    def mean(self) -> float:
-        return float(self.k)
-
-    @property
-    def log_mean(self) -> float:
-        return math.log(self.k)
-
-    @property
-    def sd(self) -> float:
-        return 0.0
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.k
-
-    def cumulant(self, s: float) -> float:
-        return self.k * s
-
-    def log_pmf(self, k: Array) -> Array:
-        return np.where(np.asarray(k, dtype=float) == self.k, 0.0, -np.inf)
-
-    def log_sf(self, k: int) -> float:
-        return 0.0 if k < self.k else -math.inf
-
-    def log_cdf(self, k: int) -> float:
-        return 0.0 if k >= self.k else -math.inf
-
-
 @dataclass(frozen=True, init=False, repr=False)
-class Fixed(_Exactly, Binomial):
+class Fixed(Binomial):
     """A fixed number of fresh draws: the binomial law of p = 1.
 
     Its cost is that of composition (Papernot and Steinke 2022, Section 3.2). A list or grid of k candidates is not k
@@ -317,11 +278,27 @@ class Fixed(_Exactly, Binomial):
     name: ClassVar[str] = "fixed"
 
     def __init__(self, k: int) -> None:
-        object.__setattr__(self, "k", whole_number("k", k, 1))
-        super().__init__(self.k, 1.0)
+        super().__init__(whole_number("k", k, 1), 1.0)
 
     def __repr__(self) -> str:
         return f"Fixed(k={self.k})"
+
+    @property
+    def k(self) -> int:
+        """The number of runs."""
+        return self.n
+
+    def parameters(self) -> Echo:
+        return {"k": self.k}
+
+    def cumulant(self, s: float) -> float:
+        return self.k * s
+
+    def log_sf(self, k: int) -> float:
+        return 0.0 if k < self.k else -math.inf
+
+    def log_cdf(self, k: int) -> float:
+        return 0.0 if k >= self.k else -math.inf
 
     def gain_at_edge(self, epsilon: float) -> float:
         return (self.k - 1.0) * epsilon
@@ -332,7 +309,7 @@ class Fixed(_Exactly, Binomial):
 
 
 @dataclass(frozen=True)
-class AnyRuns(_Exactly):
+class AnyRuns(SameCount):
     """k runs chosen in any way, with whatever was seen before: a grid, a list, by hand, Bayesian optimisation.
 
     Not a law of best-of-K: every run is paid for.
@@ -347,7 +324,15 @@ class AnyRuns(_Exactly):
     name: ClassVar[str] = "composition"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number("k", self.k, 1))
+        object.__setattr__(self, "k", self.law.k)
+
+    @cached_property
+    def law(self) -> Fixed:  # type: ignore[override]
+        """The law of K, which is k."""
+        return Fixed(self.k)
+
+    def parameters(self) -> Echo:
+        return {"k": self.k}
 
     def sample(self, rng: random.Random) -> int:
         raise InvalidInput("dist", self.name, "all k runs are made and paid for: there is no K to draw")
@@ -373,18 +358,12 @@ class Threshold(SameCount):
     name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        number = finite_number("accept", self.accept, "give a probability with 0 < accept <= 1")
-        if not 0.0 < number <= 1.0:
-            raise InvalidInput("accept", self.accept, "give a probability with 0 < accept <= 1")
-        object.__setattr__(self, "accept", number)
+        object.__setattr__(self, "accept", probability("accept", self.accept))
 
     @classmethod
     def with_mean(cls, mean: float) -> Threshold:
         """The law of the given mean number of runs, >= 1."""
-        number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
-        if number < 1.0:
-            raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
-        return cls(1.0 / number)
+        return cls(1.0 / mean_of_some(mean))
 
     @cached_property
     def law(self) -> Geometric:  # type: ignore[override]

@@ -17,7 +17,9 @@ __all__ = [
     "log_hazard",
     "log_minus",
     "log_softplus",
+    "mean_of_some",
     "positive",
+    "probability",
     "safe_exp",
     "sharper",
     "times",
@@ -47,6 +49,22 @@ def positive(name: str, value: object) -> float:
     number = finite_number(name, value, "give a finite number > 0")
     if not number > 0.0:
         raise InvalidInput(name, value, "give a finite number > 0")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """Return ``value`` as a float in (0, 1], or raise :class:`InvalidInput`."""
+    number = finite_number(name, value, f"give a number with 0 < {name} <= 1")
+    if not 0.0 < number <= 1.0:
+        raise InvalidInput(name, value, f"give a number with 0 < {name} <= 1")
+    return number
+
+
+def mean_of_some(value: object) -> float:
+    """Return ``value`` as a mean of a law that runs at least once, or raise :class:`InvalidInput`."""
+    number = finite_number("mean", value, "give a number >= 1: this law runs at least once")
+    if number < 1.0:
+        raise InvalidInput("mean", value, "give a number >= 1: this law runs at least once")
     return number
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.affine import AffinePower
-from hpcalc.laws.helpers import checked_keep, finite_number, log_softplus, safe_exp
+from hpcalc.laws.helpers import checked_keep, finite_number, log_softplus, mean_of_some, probability, safe_exp
 from hpcalc.laws.law import Echo
 from hpcalc.laws.tails import log_beta, log_integral, log_mean_exp, log_ratio_of_means
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplus
@@ -60,9 +60,7 @@ class TruncatedNegativeBinomial(AffinePower):
     _shape: ClassVar[float | None] = None  # eta, where the law's name says it
 
     def __init__(self, eta: float, gamma: float) -> None:
-        number = finite_number("gamma", gamma, "give a number with 0 < gamma <= 1")
-        if not 0.0 < number <= 1.0:
-            raise InvalidInput("gamma", gamma, "give a number with 0 < gamma <= 1")
+        number = probability("gamma", gamma)
         self._set(eta, math.log(number), number)
 
     def _set(self, eta: float, log_gamma: float, typed: float | None = None) -> None:
@@ -96,19 +94,16 @@ class TruncatedNegativeBinomial(AffinePower):
         return f"{type(self).__name__}{maker}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
     @classmethod
-    def with_mean(cls, mean: float, *, eta: float) -> Self:
-        """The law of the given mean, >= 1 (exactly 1: the point mass).
+    def with_mean(cls, mean: float, *, eta: float | None = None) -> Self:
+        """The law of the given mean, >= 1 (exactly 1: the point mass); eta is given where the name leaves it open.
 
         Raises
         ------
         InvalidInput
             If the mean is below 1, which no law of this family has.
         """
-        number = finite_number("mean", mean, "give a number >= 1: this law runs at least once")
-        if number < 1.0:
-            raise InvalidInput("mean", mean, "give a number >= 1: this law runs at least once")
-        shape = cls.from_log_gamma(eta, 0.0).eta
-        target = math.log1p(number - 1.0)
+        shape = cls.from_log_gamma(cls._shape if eta is None else eta, 0.0).eta  # type: ignore[arg-type]  # checked
+        target = math.log1p(mean_of_some(mean) - 1.0)
         # The least double L = -log gamma, by its bits, for which log E[K] is not below: it increases with L. Even at
         # eta = -1 + 2^-53 the largest mean has L < 2^64.
         bits = bisect_left(range(1087 << 52), target, key=lambda bits: _log_mean(shape, _double(bits)))
@@ -280,10 +275,6 @@ class Geometric(TruncatedNegativeBinomial):
     def __init__(self, gamma: float) -> None:
         super().__init__(1.0, gamma)
 
-    @classmethod
-    def with_mean(cls, mean: float, *, eta: float = 1.0) -> Self:
-        return super().with_mean(mean, eta=eta)
-
 
 class Logarithmic(TruncatedNegativeBinomial):
     """Logarithmic number of runs: the truncated negative binomial of eta 0.
@@ -304,10 +295,6 @@ class Logarithmic(TruncatedNegativeBinomial):
 
     def __init__(self, gamma: float) -> None:
         super().__init__(0.0, gamma)
-
-    @classmethod
-    def with_mean(cls, mean: float, *, eta: float = 0.0) -> Self:
-        return super().with_mean(mean, eta=eta)
 
 
 def _log_mean(eta: float, size: float) -> float:

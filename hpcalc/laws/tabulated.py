@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -32,14 +32,9 @@ class _Tabular(ByParts):
 
     @cached_property
     def _some(self) -> tuple[Array, Array]:
-        """The table over K >= 1, without the far tail that cannot change the last digit of any sum below."""
+        """The table over K >= 1, without what cannot change the last digit of a sum below."""
         k, log_p = self._table
-        k, log_p = k[k >= 1.0], log_p[k >= 1.0]
-        p = np.exp(log_p - log_p.max())
-        # In every sum the term of k is at most k p_k / sum(p) of the whole, whatever the rank.
-        rest = np.cumsum((k * p)[::-1])[::-1]
-        count = int(np.count_nonzero(rest > 1e-20 * np.cumsum(p)))
-        return k[:count], log_p[:count]
+        return _trimmed(k[k >= 1.0], log_p[k >= 1.0], lambda k: np.log(k))
 
     @cached_property
     def _cumulative(self) -> tuple[Array, Array, Array]:
@@ -100,12 +95,8 @@ class _Tabular(ByParts):
     @cached_property
     def _slope_sum(self) -> PowerSum:
         k, log_p = self._table
-        k, log_p = k[k >= 2.0], log_p[k >= 2.0]
-        log_w = log_p + np.log(k) + np.log(k - 1.0)
-        w = np.exp(log_w - log_w.max(initial=-np.inf)) if np.isfinite(log_w).any() else np.zeros(0)
-        # for x < 1 the far terms count for less than at x = 1
-        count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
-        return PowerSum(k[:count] - 2.0, log_w[:count])
+        k, log_p = _trimmed(k[k >= 2.0], log_p[k >= 2.0], lambda k: np.log(k) + np.log(k - 1.0))
+        return PowerSum(k - 2.0, log_p + np.log(k) + np.log(k - 1.0))
 
     def _parts(self, rank: Prob) -> tuple[Array, Array]:
         """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
@@ -135,11 +126,13 @@ class _Tabular(ByParts):
         p = np.exp(tilted - logsumexp(tilted))
         return FinitePmf(tuple((int(a), float(b)) for a, b in zip(k, p, strict=True)))
 
-    @property
-    def log_mean_given_run(self) -> float:
-        k, log_p = self._some
-        p = np.exp(log_p - log_p.max())
-        return math.log1p(float(np.sum(p * (k - 1.0)) / np.sum(p)))
+
+def _trimmed(k: Array, log_p: Array, log_weight: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """The table up to where no more is to come of the sum of ``weight(k) p_k``: of ``weight(k) p_k x^k`` still less."""
+    log_w = log_p + log_weight(k)
+    w = np.exp(log_w - log_w.max(initial=-1e308))
+    count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
+    return k[:count], log_p[:count]
 
 
 @dataclass(frozen=True)
@@ -225,19 +218,47 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
     return kept
 
 
+class _Cut(_Tabular):
+    """A law of numbers of runs up to m, made of another law."""
+
+    law: Law
+    m: int
+    _option: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        cutoff = whole_number(self._option, self.m, 1)
+        if not isinstance(checked_law(self.law), Law):
+            raise InvalidInput(self._option, cutoff, "leave it out: it applies to best-of-K searches only")
+        if cutoff > _LARGEST_CUTOFF:
+            raise InvalidInput(self._option, cutoff, f"give at most {_LARGEST_CUTOFF}, or leave it out")
+        object.__setattr__(self, "m", cutoff)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the law before the cut."""
+        return self.law.name
+
+    def parameters(self) -> Echo:
+        return {**self.law.parameters(), self._option: self.m}
+
+    @property
+    def max_runs(self) -> int | None:
+        return self.m if self.law.max_runs is None else min(self.m, self.law.max_runs)
+
+
 @dataclass(frozen=True)
-class AtMost(_Tabular):
+class AtMost(_Cut):
     """A law given ``K <= m`` (Papernot and Steinke 2022, Lemma 22): K drawn again while it is larger.
 
-    Evaluated by direct summation over the values up to m, at most 100000. :func:`at_most` returns the law itself where
-    it never exceeds m anyway. A mean given with it (``--mean`` beside ``--max-runs``) is the mean before the condition.
+    :func:`at_most` returns the law itself where it never exceeds m anyway. A mean given with it (``--mean`` beside
+    ``--max-runs``) is the mean before the condition.
 
     Parameters
     ----------
     law : Law
-        The law before truncation.
+        The law before the condition.
     m : int
-        Largest number of runs, >= 1.
+        Largest number of runs, from 1 to 100000.
 
     Examples
     --------
@@ -249,52 +270,36 @@ class AtMost(_Tabular):
 
     law: Law
     m: int
+    _option: ClassVar[str] = "max_runs"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", _checked_cutoff("max_runs", self.law, self.m))
+        super().__post_init__()
         if math.isinf(self.log_kept):
             raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} has probability 0")
         if not float(logsumexp(self._table[1][1:])) > -math.inf:
             raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} leaves only K = 0")
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the law before truncation."""
-        return self.law.name
-
-    def parameters(self) -> Echo:
-        return {**self.law.parameters(), "max_runs": self.m}
-
     @cached_property
-    def _raw_table(self) -> tuple[Array, Array]:
+    def _table(self) -> tuple[Array, Array]:
         k = np.arange(self.m + 1.0)
-        return k, self.law.log_pmf(k)
+        return k, self.law.log_pmf(k) - self.log_kept
 
     @cached_property
     def log_kept(self) -> float:
-        """``log P[K <= m]`` under the inner law."""
-        return float(logsumexp(self._raw_table[1]))
-
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        k, log_p = self._raw_table
-        return k, log_p - self.log_kept
+        """``log P[K <= m]`` under the law before the condition."""
+        return float(logsumexp(self.law.log_pmf(np.arange(self.m + 1.0))))
 
     @cached_property
     def log_tail_mass(self) -> float:
-        """``log P[K > m]`` under the inner law."""
+        """``log P[K > m]`` under the law before the condition."""
         return self.law.log_sf(self.m)
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.m if self.law.max_runs is None else min(self.m, self.law.max_runs)
 
     def thin(self, log_keep: float) -> AtMost:
         return AtMost(self.law.thin(log_keep), self.m)
 
 
 @dataclass(frozen=True)
-class Clamped(_Tabular):
+class Clamped(_Cut):
     """The law of ``min(K, m)``: what a sampler draws that cuts K off instead of drawing it again.
 
     Another law than :class:`AtMost`, and usually dearer: all of the tail is at m.
@@ -310,53 +315,32 @@ class Clamped(_Tabular):
     --------
     >>> from hpcalc.laws import Geometric
     >>> law = Clamped(Geometric(0.01), 20)
-    >>> law.max_runs, round(float(law.log_pmf(np.array(20.0))), 6) == round(19 * math.log(0.99), 6)
-    (20, True)
+    >>> law.max_runs, round(float(np.exp(law.log_pmf(np.array(20.0)))), 6)  # 0.99^19
+    (20, 0.826169)
     """
 
     law: Law
     m: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "m", _checked_cutoff("clamp_runs", self.law, self.m))
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the law of K."""
-        return self.law.name
-
-    def parameters(self) -> Echo:
-        return {**self.law.parameters(), "clamp_runs": self.m}
+    _option: ClassVar[str] = "clamp_runs"
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         k = np.arange(self.m + 1.0)
         return k, np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
 
-    @property
-    def max_runs(self) -> int | None:
-        return self.m if self.law.max_runs is None else min(self.m, self.law.max_runs)
-
-
-def _checked_cutoff(name: str, law: object, m: object) -> int:
-    cutoff = whole_number(name, m, 1)
-    if not isinstance(checked_law(law), Law):
-        raise InvalidInput(name, m, "leave it out: it applies to laws of a best-of-K search only")
-    if cutoff > _LARGEST_CUTOFF:
-        raise InvalidInput(name, m, f"give at most {_LARGEST_CUTOFF}, or leave it out")
-    return cutoff
-
 
 def at_most(law: RunCount, m: int) -> Law:
     """The law given ``K <= m``: the law itself where it never exceeds m, else :class:`AtMost`."""
-    return law if _never_exceeds(law, m, "max_runs") else AtMost(law, m)  # type: ignore[arg-type,return-value]
+    return _cut(AtMost, law, m)
 
 
 def clamp(law: RunCount, m: int) -> Law:
     """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
-    return law if _never_exceeds(law, m, "clamp_runs") else Clamped(law, m)  # type: ignore[arg-type,return-value]
+    return _cut(Clamped, law, m)
 
 
-def _never_exceeds(law: RunCount, m: int, name: str) -> bool:
-    cutoff = whole_number(name, m, 1)
-    return isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff
+def _cut(kind: type[AtMost] | type[Clamped], law: RunCount, m: int) -> Law:
+    cutoff = whole_number(kind._option, m, 1)
+    if isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff:
+        return law
+    return kind(law, cutoff)  # type: ignore[arg-type]  # which checks it

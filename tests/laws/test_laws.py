@@ -1060,7 +1060,7 @@ def test_probabilities_may_miss_one_by_a_billionth():
 def test_tables_with_all_but_nothing_at_one_number():
     """Weights below the smallest double times the largest, and tails that no sum can see."""
     some = FinitePmf(((0, 1.0), (1, 1e-300), (7, 1e-300)))
-    close(some.log_mean_given_run, mp.log(4), 1e-15)
+    close(some.log_mean_given_run, mp.log(4), 1e-13)
     close(some.log_mean, mp.log(8) + mp.log(mp.mpf(1e-300)), 1e-15)
     sure = FinitePmf(((1, 1e-30), (2, 1.0)))
     assert (sure.mean, sure.log_density(Prob.from_u(np.array([0.0])))[0]) == (2.0, math.log(2.0))
