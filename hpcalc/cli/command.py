@@ -257,7 +257,7 @@ class Group(click.Group):
                 ctx.exit()
             name, args = args[1], [*args[1:2], "--help"]
         if name not in self.summaries and not ctx.resilient_parsing:
-            from hpcalc.cli.types import nearest
+            from hpcalc.files import nearest
 
             near = nearest(name, tuple(self.summaries))
             hint = f"did you mean {near}?" if near else f"choose {', '.join(self.summaries)}"

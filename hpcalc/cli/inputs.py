@@ -350,7 +350,7 @@ def _written(case: Case, text: str) -> Case:
     known = {one.replace("-", "_") for one in GUARANTEES if one != "candidates"}
     label = case.label("then")
     if not equals or key not in known:
-        from hpcalc.cli.types import nearest
+        from hpcalc.files import nearest
 
         near = nearest(key, sorted(known))
         hint = f"did you mean {near.replace('_', '-')}=? " if near and near != key else ""

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from hpcalc.cli.case import SPEC, Case, CommandLineError, Given, command_line, environment, located, merged, shown
 from hpcalc.cli.command import Command, Option
 from hpcalc.cli.options import GUARANTEES, TRAINING, every
-from hpcalc.cli.types import HINTS, Integer, LawText, Number, Orders, nearest
+from hpcalc.cli.types import HINTS, Integer, LawText, Number, Orders
 from hpcalc.errors import InvalidInput
-from hpcalc.files import Node, Source, read_tree
+from hpcalc.files import Node, Source, nearest, read_tree
 
 __all__ = ["cases_of", "settings_of", "spec_text"]
 

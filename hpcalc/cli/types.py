@@ -14,64 +14,42 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hpcalc.catalog import HINTS as SYNONYMS
 from hpcalc.errors import InvalidInput
+from hpcalc.files import nearest
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
 else:  # generic only in newer releases of Click
     _ParamType = click.ParamType
 
-__all__ = ["HINTS", "Choice", "File", "Integer", "LawText", "Number", "Orders", "Text", "nearest"]
+__all__ = ["HINTS", "Choice", "File", "Integer", "LawText", "Number", "Orders", "Text"]
 
 # ASCII digits only, and no underscores: float() reads more than what other tools read back.
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _LARGEST_INTEGER = 10**18
 
-# Words of other tools and of older versions -> what is meant here. An option's name stands alone, a value behind it.
-_NOISE = "--noise-multiplier SIGMA for DP-SGD, --gaussian SIGMA for one release with Gaussian noise"
-_BUDGET = "--max-epsilon EPS is a limit, --target-epsilon EPS what 'hpcalc plan' aims at, --pure EPS a guarantee"
-_TRIALS = "--mean M for a random number of runs, --dist composition --k K for a list of K"
+# Options of other tools, and what is meant here: what to write, then the words that people type for it.
+_FOREIGN = """
+write --noise-multiplier SIGMA for DP-SGD, --gaussian SIGMA otherwise: sigma noise noise-std noise-scale
+--max-epsilon is a limit, --target-epsilon what 'hpcalc plan' aims at, --pure a guarantee: eps epsilon max-eps budget
+write --mean M for a random number, --dist composition --k K for a list of K: trials n-trials num-trials runs n-iter
+write --sample-rate RATE: sampling-rate sample-probability sampling-probability q
+write --steps T: iterations max-steps num-steps num-iterations
+write --batch-size B: lot-size batch microbatch-size
+write --examples N: num-examples dataset-size num-samples
+write --mu M for a Poisson number of runs, --sample-rate RATE for DP-SGD: lambda rate
+write --delta DELTA: target-delta
+write --zcdp RHO: rho
+write --spec FILE: file config input
+write --clamp-runs M for min(K, M), --max-runs M for K given K <= M: max-k cap
+there is none, for K is drawn from the operating system's entropy and must not be guessed: seed random-state
+the best several of one search are not covered, so run as many searches and give --searches N: top-k topk best-m
+"""
 HINTS = {
-    **dict.fromkeys(("sigma", "noise", "noise-std", "noise-scale"), f"write {_NOISE}"),
-    **dict.fromkeys(("eps", "epsilon", "target-eps", "max-eps", "budget"), _BUDGET),
-    **dict.fromkeys(("rho", "zcdp-rho"), "write --zcdp RHO"),
-    **dict.fromkeys(("trials", "n-trials", "num-trials", "runs", "num-runs", "n-iter"), f"write {_TRIALS}"),
-    **dict.fromkeys(("sampling-rate", "sample-probability", "sampling-probability", "q"), "write --sample-rate RATE"),
-    **dict.fromkeys(("iterations", "max-steps", "num-steps", "num-iterations"), "write --steps T"),
-    **dict.fromkeys(("lot-size", "batch", "microbatch-size"), "write --batch-size B"),
-    **dict.fromkeys(("num-examples", "dataset-size", "num-samples"), "write --examples N"),
-    **dict.fromkeys(("lambda", "rate"), "write --mu M for a Poisson number of runs, --sample-rate for DP-SGD"),
-    "target-delta": "write --delta DELTA",
-    "seed": "there is none: K is drawn from the operating system's entropy, for a K that can be guessed is not private",
-    "random-state": "there is none: K is drawn from the operating system's entropy",
-    **dict.fromkeys(
-        ("top-k", "topk", "best-m"),
-        "the best several of one search are not covered: run as many searches and give --searches N",
-    ),
-    **dict.fromkeys(("max-k", "cap"), "write --clamp-runs M for min(K, M), --max-runs M for K given K <= M"),
-    **dict.fromkeys(("file", "config", "input"), "write --spec FILE"),
-    **dict.fromkeys(
-        ("negative-binomial", "negbin", "nbinom", "nb", "truncated-negative-binomial", "negative_binomial"),
-        "it is tnb here, with --eta and --gamma or --mean",
-    ),
-    **dict.fromkeys(("geom", "geometrical"), "write geometric"),
-    **dict.fromkeys(("log", "logseries", "log-series", "logser"), "write logarithmic"),
-    **dict.fromkeys(("grid", "list", "bayesian", "optuna", "hyperband"), "write composition: every run is paid for"),
-    **dict.fromkeys(("constant", "deterministic"), "write fixed for K fresh draws, composition for a list"),
-    **dict.fromkeys(("random", "uniform"), "choose a law of K; --dist pmf --pmf FILE holds any probabilities"),
-    "refined-profile": "it is refined-region now",
-    "md": "write markdown",
-    "yml": "write yaml",
-    **dict.fromkeys(("text", "txt", "plain"), "write table"),
-}  # fmt: skip
-
-
-def nearest(word: str, choices: Sequence[str]) -> str | None:
-    """The choice most like ``word``, if any is."""
-    from difflib import get_close_matches  # only a typing error pays for it
-
-    return next(iter(get_close_matches(word, choices, n=1, cutoff=0.6)), None)
+    word: hint for hint, _, words in (line.rpartition(": ") for line in _FOREIGN.splitlines()) for word in words.split()
+}
 
 
 class Number(_ParamType):
@@ -139,10 +117,9 @@ class Choice(_ParamType):
         """One of the words."""
         if text in self.choices:
             return text
-        hint = HINTS.get(text.lower())
-        if hint is None:
-            near = nearest(text.lower(), self.choices)
-            hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.choices)}"
+        meant = SYNONYMS.get(text.lower())
+        near = meant if meant in self.choices else nearest(text.lower(), self.choices)
+        hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.choices)}"
         raise InvalidInput(name, text, hint)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
