@@ -146,6 +146,15 @@ def _options(command: click.Command) -> Iterator[str]:
                 yield from (".TP", rf"\fB{escape(name)}\fR", escape(title))
 
 
+def _glossary() -> Iterator[str]:
+    """Every line of the checklist, and its meaning; a case's own numbers stand as their names."""
+    from hpcalc.questions.assumptions import CHECKLIST
+
+    for item in CHECKLIST.values():
+        line, meaning = (re.sub(r"\{(\w+)[^}]*\}", lambda field: field[1].upper(), text) for text in item)
+        yield from (".TP", escape(line), escape(meaning))
+
+
 def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> str:
     about, _, text = _source(f"{name}.{section}.txt").partition("\n")
     lines = [
@@ -176,7 +185,7 @@ def build(tree: Group) -> dict[str, str]:
             "example": [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"],
         }
         files[f"man/hpcalc-{name}.1"] = _page(f"hpcalc-{name}", 1, generated)
-    generated = {"synopsis": synopsis, "commands": commands, "options": _options(tree)}
+    generated = {"synopsis": synopsis, "commands": commands, "options": _options(tree), "glossary": _glossary()}
     files["man/hpcalc.1"] = _page("hpcalc", 1, generated)
     for name, section in (("hpcalc-spec", 5), ("hpcalc-searches", 7), ("hpcalc-theory", 7)):
         files[f"man/{name}.{section}"] = _page(name, section, {})
