@@ -1,7 +1,4 @@
-"""``--explain`` for the questions that one formula answers, or that ``bound`` answered on the way.
-
-``bound`` explains itself from what it evaluated.
-"""
+"""``--explain``: the matching draw beside what ``bound`` says of itself, and the formulas that answer the others."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpcalc.cli.case import Case
+from hpcalc.cli.options import LAW
 
 __all__ = ["explanation"]
 
@@ -44,38 +42,36 @@ _UTILITY = {
 
 
 def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[str, Any] | None:
-    """What to say about a result whose document does not explain itself; None if there is nothing to add."""
+    """What to say about a result beside what its document says; None if there is nothing to add."""
     command = document.get("command")
-    if command == "plan" and result.best.cost is not None:
-        told: dict[str, Any] = replace(result.best.cost, explain=True).document()["explain"]
+    if command == "bound":
+        told: dict[str, Any] = dict(document.get("explain") or {})
+        if document.get("law") and case["dist"] not in (None, "threshold", "composition"):
+            keys = [name.replace("-", "_") for name in LAW]
+            told["draw"] = case.written("draw", {key: case.options[key] for key in keys})
         return told
+    if command == "plan" and result.best.cost is not None:
+        return dict(replace(result.best.cost, explain=True).document()["explain"])
     if command == "compare" and hasattr(result, "entries"):
-        costs = [(entry.runs, entry.cost.best) for entry in result.entries if entry.cost is not None]
+        priced = [(entry, entry.cost.best) for entry in result.entries if entry.cost is not None]
+        best = [(entry.runs, bound) for entry, bound in priced if bound is not None and entry.runs is not None]
         return {
             "theorems": [
                 {
-                    "law": f"{runs.name} {', '.join(f'{key} {value}' for key, value in runs.parameters().items())}",
-                    "theorem": best.citation,
-                    "order": best.order,
-                    "conversion": best.conversion,
+                    "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
+                    "theorem": bound.citation,
+                    "order": bound.order,
+                    "conversion": bound.conversion,
                 }
-                for runs, best in costs
-                if runs is not None and best is not None
+                for runs, bound in best
             ],
-            "conditions": list(
-                dict.fromkeys(text for _, best in costs if best is not None for text in best.conditions)
-            ),
+            "conditions": list(dict.fromkeys(text for _, bound in best for text in bound.conditions)),
         }
     if command == "convert":
         theorem, conditions = _CONVERSIONS.get(str(document.get("conversion")), (None, ()))
+        rule = {"theorem": theorem, "inputs": document["from"], "conversion": document.get("conversion")}
         order = {"order": document["order"]} if "order" in document else {}
-        return {
-            "theorem": theorem,
-            "inputs": document["from"],
-            **order,
-            "conversion": document.get("conversion"),
-            "conditions": list(conditions),
-        }
+        return {**rule, **order, "conditions": list(conditions)}
     if command == "utility":
         return {
             "theorem": f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
@@ -83,10 +79,8 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
             "formulas": {key: text for key, text in _UTILITY.items() if document.get(key) is not None},
             "conditions": ["the runs are independent and equally distributed", "K does not depend on their results"],
         }
-    if command == "draw":
-        return {
-            "theorem": "inversion of the distribution function of K with 256 random bits a draw",
-            "inputs": document["law"],
-            "conditions": ["the bits come from the operating system's entropy"],
-        }
-    return None
+    return {
+        "theorem": "inversion of the distribution function of K with 256 random bits a draw",
+        "inputs": document["law"],
+        "conditions": ["the bits come from the operating system's entropy"],
+    }
