@@ -357,7 +357,9 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     # hundreds of orders are as good as all of them
     orders_bind = core.orders is not None and core.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
     gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
-    if not own and (rule == "exact" or (rule == "best" and gains)):
+    # at small δ no conversion of a whole curve gains more than the preference for the pure guarantee hides
+    settled = core.orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
+    if not (own or settled) and (rule == "exact" or (rule == "best" and gains)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
         exact = _exact_region_epsilon(core, left)
         answer = exact if exact.value < answer.value else answer

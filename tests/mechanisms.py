@@ -16,6 +16,7 @@ from typing import TypeAlias
 import mpmath as mp
 import numpy as np
 
+from hpcalc.guarantees import Guarantee
 from hpcalc.laws import (
     AtLeastOne,
     AtMost,
@@ -28,6 +29,7 @@ from hpcalc.laws import (
     TruncatedNegativeBinomial,
 )
 from hpcalc.logspace import Array
+from hpcalc.lower import LowerBound
 
 mp.mp.dps = 50
 
@@ -254,3 +256,40 @@ def conditional_searches(mechanism: Mechanism, law: Threshold) -> Pairs:
                     yield b, a
 
     return Pairs(pairs())
+
+
+def outcomes_of(found: LowerBound) -> tuple[list[mp.mpf], list[mp.mpf]]:
+    """Probabilities under either input, best-ranked first; the last one is what the others leave."""
+    assert found.outcomes is not None
+    out = []
+    for logs in found.outcomes:
+        masses = [mp.exp(mp.mpf(x)) for x in logs]
+        assert abs(mp.fsum(masses) - 1) < mp.mpf("1e-12")
+        out.append([*masses[:-1], 1 - mp.fsum(masses[:-1])])
+    return out[0], out[1]
+
+
+def worst_order(p: list[mp.mpf], q: list[mp.mpf], base: Guarantee) -> float:
+    """Largest of ``D_a(p || q) - rdp(a)``, relative to rdp(a), over thousands of orders and around the worst ones."""
+    if base.orders is None:
+        orders = 1.0 + np.exp(np.linspace(math.log(1e-7), math.log(1e9), 4000))
+    else:
+        orders = base.orders
+    log_p, log_q = (np.array([float(mp.log(x)) for x in side]) for side in (p, q))
+
+    def excess(order: np.ndarray) -> np.ndarray:
+        a = order[:, None]
+        return (np.logaddexp.reduce(a * log_p - (a - 1.0) * log_q, axis=1) / (order - 1.0)) / base.rdp(order) - 1.0
+
+    value = excess(orders)
+    # next to order 1 doubles cancel: those orders are repeated in 50 digits
+    worst = -math.inf
+    for i in {*np.argsort(value)[-3:].tolist(), *np.flatnonzero(orders < 1.01)[::40].tolist()}:
+        near = [orders[i]]
+        if base.orders is None and 0 < i < orders.size - 1:
+            near = np.linspace(orders[i - 1], orders[i + 1], 41).tolist()
+        for order in near:
+            # rdp is a closed form in doubles: exact to an ulp
+            worst = max(worst, float(renyi(p, q, order) / mp.mpf(float(base.rdp(order))) - 1))
+    assert np.max(value[orders > 1.01], initial=-1.0) <= max(worst, 0.0) + 1e-7
+    return worst

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from adversary import BASES, DELTAS, LAWS, attack, check_orders, examine, excess, family, renyi_attack
 
-from hpcalc.bounds.refined import RefinedRDP
+from hpcalc.bounds.renyi import refined_renyi
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve
 from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
 
@@ -84,7 +84,7 @@ def test_no_divergence_is_broken(order):
     for base in (PureDP(1.0), Gaussian(2.0), ZCDP(0.2)):
         for law in (Poisson(0.3), Poisson(5.0), LOGARITHMIC, Binomial(6, 0.4), FinitePmf(((0, 0.4), (3, 0.6)))):
             found = renyi_attack(base, law, order, 3, max(rounds(base) // 8, 2)).value
-            assert 0.0 < found <= float(RefinedRDP(base, law).rdp(np.array([order]))[0]) * (1.0 + 1e-9)
+            assert 0.0 < found <= float(refined_renyi(base, law).curve.rdp(np.array([order]))[0]) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("base", [PureDP(1.0), Gaussian(0.8), Laplace(0.7), ZCDP(0.1), RDPCurve({2.0: 0.3, 8.0: 1.0})])

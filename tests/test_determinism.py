@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, Poisson, PureDP, RDPCurve, TruncatedNegativeBinomial, bound
-from hpcalc.bounds.ranks import _known_regions
 from hpcalc.guarantees import compose
 from hpcalc.guarantees.region import _seeds
 from hpcalc.laws import AtMost, Binomial, Fixed
@@ -62,7 +61,6 @@ def test_threads_and_hash_seed_change_nothing():
 )
 def test_what_was_asked_before_changes_nothing(base, law):
     def forget():
-        _known_regions.cache_clear()
         _seeds.cache_clear()
 
     forget()

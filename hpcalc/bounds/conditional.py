@@ -6,8 +6,10 @@ Let one run be accepted with probability at least p under every input. For an ev
 
 ``δ(ε) = sup over p <= x+y <= 1 of x/(x+y) - e^ε w/(w+V(y))``, ``w = max(W(x), p - V(y))``;
 
-a pair that attains V makes it an equality. With ``a = x/(x+y)`` and the ratio ``g = a (w + V(y))/w`` of both chances,
-δ(ε) is the supremum of ``a (1 - e^ε/g)`` and ε(δ) that of ``log(g (1 - δ/a))``: one search over two variables.
+a pair that attains V makes it an equality. In ``a = x/(x+y)`` and the ratio ``g = a (w + V(y))/w`` of both chances δ(ε)
+is the supremum of ``a (1 - e^ε/g)`` and ε(δ) that of ``log(g (1 - δ/a))``: one search serves both, and in one variable.
+For at given a, with ``m = x+y``, ``g = a + (1-a) (V(y)/y) (x/w)``: where ``w = W(x)`` it falls with m, for V is concave
+and W convex, and where ``w = p - V(y)`` it rises. So m is the larger of p and the mass at which ``W(x) + V(y) = p``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from hpcalc.bounds.bound import ProfileBound
 from hpcalc.conversion import EXACT_PROFILE, PURE, Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount, Threshold
-from hpcalc.logspace import Array, Prob, logsubexp
+from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp
 
 __all__ = ["RefinedConditional", "bounds", "search"]
 
@@ -32,14 +34,12 @@ Region: TypeAlias = Callable[[Prob], Prob]
 Score: TypeAlias = Callable[[Array, Array], Array]
 
 # Knobs of speed: the number of cells at which a search ends, and rounds of splitting.
-_MOST_CELLS = 50_000
-_ROUNDS = 40
+_MOST_CELLS = 20_000
+_ROUNDS = 60
 
 
-def search(
-    region: Region, accept: float, score: Score, start: float, accuracy: float = 2e-6
-) -> tuple[float, float, tuple[float, float]]:
-    """Supremum of a score over events and accepted sets, from both sides.
+def search(region: Region, accept: float, score: Score, start: float, accuracy: float = 2e-6) -> tuple[float, float]:
+    """Supremum of a score over events and accepted sets, from above and from below.
 
     Parameters
     ----------
@@ -50,78 +50,98 @@ def search(
     score : callable
         See :data:`Score`.
     start : float
-        ``log x`` below which the score has no value.
+        ``log a`` below which the score has no value.
     accuracy : float
         Where to end, relative to the value.
 
     Returns
     -------
-    tuple
-        Upper bound, the largest value met, and the ``(log x, log(x+y))`` where it was met.
+    tuple of float
+        Upper bound, and the largest value met.
 
     Notes
     -----
-    On a cell of (x, x+y) a is largest at the largest x and the least x+y. ``g = (x + (x/w) V(y))/(x+y)``, where x/w is
-    at most ``x/W(x)``, which never rises (W is convex), and ``V(y)`` at most y times its ratio at the least y (V is
-    concave). Cells whose bound exceeds the best value are split.
+    On a cell of a, ``g <= a + (1-a) (V(y)/y) (x/W(x))`` with a, x and y as small as the cell allows: both ratios never
+    rise, and their product is at least 1. Cells whose bound exceeds the best value are cut in four.
     """
     log_p = math.log(accept)
-    x = np.linspace(min(start, log_p - 1.0), 0.0, 65)
-    m = np.linspace(log_p, 0.0, 9) if accept < 1.0 else np.zeros(2)
-    low, high = np.meshgrid(x[:-1], m[:-1], indexing="ij"), np.meshgrid(x[1:], m[1:], indexing="ij")
-    cells = np.stack([part.ravel() for part in (*low, *high)])
-    best, at, settled, bound = -math.inf, (x[-1], m[-1]), -math.inf, np.empty(0)
+    edges = np.linspace(min(start, -1.0), 0.0, 129)
+    low, high = edges[:-1], edges[1:]
+    best = settled = -math.inf
+    bound = np.full(low.shape, math.inf)
     for _ in range(_ROUNDS):
-        x0, m0, x1, m1 = cells = cells[:, cells[0] <= cells[3]]
-        x1 = np.minimum(x1, m1)
-        near = np.maximum(m0, x1)
-        value = score(x1 - near, _ratio(region, log_p, x1, near))
-        bound = np.maximum(value, score(np.minimum(x1 - m0, 0.0), _largest_ratio(region, log_p, x0, m0, x1, m1)))
-        top = int(np.argmax(value))
-        if value[top] > best:
-            best, at = float(value[top]), (float(x1[top]), float(near[top]))
-        live = bound > best + accuracy * max(abs(best), 1e-3)
-        settled = max(settled, float(np.max(bound[~live], initial=-math.inf)))
-        if not live.any() or np.count_nonzero(live) > _MOST_CELLS:
+        # p stands for m first; what that leaves open is looked at closely
+        for least in (lambda a, rest: np.full(a.shape, log_p), lambda a, rest: _least_mass(region, log_p, a, rest)):
+            value = score(high, _ratio(region, log_p, high, least(high, _rest(high))))
+            rough = score(high, _largest_ratio(region, low, high, least(high, _rest(low))))
+            bound = np.minimum(bound, np.maximum(value, rough))
+            best = max(best, float(np.max(value)))
+            live = bound > best + accuracy * max(abs(best), 1e-3)
+            settled = max(settled, float(np.max(bound[~live], initial=-math.inf)))
+            low, high, bound = low[live], high[live], bound[live]
+            if low.size == 0:
+                return max(settled, best), best
+        if low.size > _MOST_CELLS:
             break
-        x0, m0, x1, m1 = cells[:, live]
-        xs, ms = 0.5 * (x0 + x1), 0.5 * (m0 + m1)
-        parts = [(x0, m0, xs, ms), (xs, m0, x1, ms), (x0, ms, xs, m1), (xs, ms, x1, m1)]
-        cells = np.concatenate([np.stack(part) for part in (parts if accept < 1.0 else parts[:2])], axis=1)
-    return max(settled, best, float(np.max(bound, initial=-math.inf))), best, at
+        cuts = low + (high - low) * np.arange(5)[:, None] / 4.0
+        cuts[-1] = high
+        low, high, bound = cuts[:-1].ravel(), cuts[1:].ravel(), np.tile(bound, 4)
+    return max(settled, best, float(np.max(bound))), best
 
 
-def _v(region: Region, log_total: Array, log_x: Array) -> tuple[Array, Array]:
-    """Logarithms of ``y = exp(log_total) - exp(log_x)`` and of V(y)."""
-    log_y = logsubexp(log_total, np.minimum(log_x, log_total))
-    return log_y, region(Prob.from_log_u(log_y)).log_u
+def _rest(log_a: Array) -> Array:
+    """``log(1 - a)``."""
+    return log1mexp(np.minimum(log_a, 0.0))
 
 
-def _w(region: Region, log_p: float, log_x: Array, log_v: Array) -> Array:
-    """``log max(W(x), p - V(y))``."""
-    rest = np.where(log_v < log_p, logsubexp(log_p, np.minimum(log_v, log_p)), -np.inf)
-    return np.maximum(region(Prob.from_log_u(log_x).complement()).log_q, rest)
+def _w(region: Region, log_x: Array) -> Array:
+    """``log W(x)``, ``W(x) = 1 - V(1-x)``."""
+    return region(Prob.from_log_u(log_x).complement()).log_q
 
 
-def _ratio(region: Region, log_p: float, log_x: Array, log_total: Array) -> Array:
+def _least_mass(region: Region, log_p: float, log_a: Array, rest: Array) -> Array:
+    """Log of the largest m, at least p, below which ``W(a m) + V((1-a) m) < p``; ``rest`` is ``log(1-a)``."""
+
+    def short(log_m: Array) -> Mask:
+        v = region(Prob.from_log_u(rest + log_m)).log_u
+        return np.asarray(np.logaddexp(_w(region, log_a + log_m), v) < log_p, dtype=bool)
+
+    out = np.full(log_a.shape, log_p)
+    some = np.flatnonzero(short(out)) if log_p < 0.0 else np.empty(0)
+    if some.size:
+        log_a, rest = log_a[some], rest[some]
+        low, high = np.full(some.size, log_p), np.zeros(some.size)
+        for _ in range(30):
+            middle = 0.5 * (low + high)
+            less = short(middle)
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        out[some] = low
+    return out
+
+
+def _ratio(region: Region, log_p: float, log_a: Array, log_m: Array) -> Array:
     """``log g`` at points."""
-    _, log_v = _v(region, log_total, log_x)
-    log_w = _w(region, log_p, log_x, log_v)
+    v = region(Prob.from_log_u(_rest(log_a) + log_m)).log_u
+    w = np.maximum(_w(region, log_a + log_m), _less(log_p, v))
     with np.errstate(invalid="ignore"):
-        return np.asarray(log_x - log_total + np.logaddexp(log_w, log_v) - log_w, dtype=float)
+        return np.asarray(log_a + np.logaddexp(w, v) - w, dtype=float)
 
 
-def _largest_ratio(region: Region, log_p: float, x0: Array, m0: Array, x1: Array, m1: Array) -> Array:
-    """Upper bound on ``log g`` over cells."""
-    (y0, v0), (y1, v1) = _v(region, m0, x1), _v(region, m1, x0)
-    log_w = _w(region, log_p, x0, np.full(x0.shape, 0.0))
+def _largest_ratio(region: Region, low: Array, high: Array, log_m: Array) -> Array:
+    """Upper bound on ``log g`` over cells of a, m at least as given."""
+    log_x, log_y = low + log_m, _rest(high) + log_m
     with np.errstate(invalid="ignore", divide="ignore"):
-        spent = x0 - log_w  # x/W(x), at most x1 over the other lower bound on w
-        rest = np.where(v1 < log_p, logsubexp(log_p, np.minimum(v1, log_p)), -np.inf)
-        spent = np.minimum(spent, x1 - rest)
-        steep = np.logaddexp(x0, spent + v0 - y0 + y1) - np.logaddexp(x0, y1)
-        plain = np.logaddexp(x0, spent + v1) - np.logaddexp(x0, y0)
+        spent = log_x - _w(region, log_x)
+        steep = spent + region(Prob.from_log_u(log_y)).log_u - log_y
+        steep = np.logaddexp(low, _rest(low) + steep)
+        # where y may be 0: V(y) and 1/m as large as they may be
+        plain = np.logaddexp(high, spent + region(Prob.from_log_u(_rest(low))).log_u - log_m)
     return np.fmin(np.where(np.isnan(steep), np.inf, steep), np.where(np.isnan(plain), np.inf, plain))
+
+
+def _less(log_p: float, log_v: Array) -> Array:
+    """``log(p - v)``, ``-inf`` where that is not positive."""
+    return np.where(log_v < log_p, logsubexp(log_p, np.minimum(log_v, log_p)), -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,26 +184,26 @@ class RefinedConditional(ProfileBound):
                 return np.log(np.maximum(-np.expm1(np.minimum(epsilon - log_g, 0.0)), 0.0)) + log_a
 
         # below this mass δ is less than exp(-700)
-        top, _, _ = search(self.base.region, self.accept, score, -700.0, 1e-4)
+        top, _ = search(self.base.region, self.accept, score, -700.0, 1e-4)
         return min(top + 1e-12, 0.0)
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         if log_delta == -math.inf:
             return Conversion(self.pure_epsilon, PURE)
-        top, _, _ = search(self.base.region, self.accept, *epsilon_score(self.accept, log_delta))
+        top, _ = search(self.base.region, self.accept, *epsilon_score(log_delta))
         value = max(top, 0.0) * (1.0 + 1e-12) + 1e-12
         return Conversion(min(value if top > 0.0 else 0.0, self.pure_epsilon), EXACT_PROFILE)
 
 
-def epsilon_score(accept: float, log_delta: float) -> tuple[Score, float]:
-    """The score whose supremum is ε at δ, and the ``log x`` below which it has no value."""
+def epsilon_score(log_delta: float) -> tuple[Score, float]:
+    """The score whose supremum is ε at δ, and the ``log a`` below which it has no value."""
 
     def score(log_a: Array, log_g: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             out = log_g + np.log1p(-np.exp(np.minimum(log_delta - log_a, 0.0)))
         return np.where(np.isnan(out), np.where(log_a > log_delta, np.inf, -np.inf), out)
 
-    return score, math.log(accept) + log_delta
+    return score, log_delta
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Iterator[RefinedConditional]:

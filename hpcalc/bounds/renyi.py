@@ -320,9 +320,9 @@ class RefinedRenyi(RenyiBound):
         return RenyiBound.rdp(self.sharpened(finite, 1e-4) if finite.size else self, orders)
 
     def log_profile(self, epsilons: Array) -> Array:
-        orders = 1.0 + np.exp(np.arange(-3.0, 9.0, 0.25)) if self.curve.orders is None else self.curve.orders
+        orders = 1.0 + np.exp(np.arange(-3.0, 9.0, 0.06)) if self.curve.orders is None else self.curve.orders
         orders = orders[np.isfinite(orders)]
-        value = self.curve.rdp(orders)
+        value = self.sharpened(orders[::10], 1e-4).curve.rdp(orders) if orders.size else orders
         known = np.isfinite(value)
         out = np.where(epsilons >= self.curve.pure_epsilon, -np.inf, 0.0)
         if known.any():

@@ -19,9 +19,10 @@ import plotting
 from numpy.typing import NDArray
 
 import hpcalc
-from hpcalc.bounds import paper, refined
-from hpcalc.conversion import Curve as Bound
-from hpcalc.conversion import epsilon_from_rdp
+from hpcalc.bounds import paper
+from hpcalc.bounds.bound import monotone
+from hpcalc.bounds.renyi import refined_renyi
+from hpcalc.conversion import RenyiCurve, epsilon_from_rdp
 from hpcalc.logspace import Prob
 
 Array = NDArray[np.float64]
@@ -101,13 +102,13 @@ def law_with_mean(name: str, mean: float) -> hpcalc.Law:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def paper_bound(base: hpcalc.Guarantee, law: hpcalc.RunCount) -> Bound:
+def paper_bound(base: hpcalc.Guarantee, law: hpcalc.RunCount) -> RenyiCurve:
     """The theorem that the paper states for the law, read with Remark 5 (a larger order's bound holds too)."""
     if isinstance(law, hpcalc.Poisson):
-        return paper.monotone(paper.theorem_6(base, law))
+        return monotone(paper.theorem_6(base, law).curve)
     if isinstance(law, hpcalc.Threshold):
-        return paper.proposition_15(base, law)
-    return paper.monotone(paper.theorem_2(base, law))
+        return paper.proposition_15(base, law).curve
+    return monotone(paper.theorem_2(base, law).curve)
 
 
 def renyi_curve(law: hpcalc.Law, method: str, orders: Array = ORDERS) -> Curve:
@@ -115,8 +116,9 @@ def renyi_curve(law: hpcalc.Law, method: str, orders: Array = ORDERS) -> Curve:
     base = hpcalc.ZCDP(RHO)
     if method == "paper":
         return Curve(orders, paper_bound(base, law).rdp(orders))
-    curve = refined.RefinedRDP(base, law)
-    values = np.array([float(curve.sharpen(float(order)).rdp(np.array([order]))[0]) for order in orders])
+    bound = refined_renyi(base, law)
+    each = [np.array([order]) for order in orders]
+    values = np.array([float(bound.sharpened(order).curve.rdp(order)[0]) for order in each])
     return Curve(orders, np.minimum.accumulate(values[::-1])[::-1])
 
 
@@ -360,6 +362,13 @@ def rejection(order: float, accept: float = ACCEPT, rdp: float | None = None) ->
     return Rejection(s, t, *laws(s, t))
 
 
+def _line_2(base: hpcalc.Guarantee, accept: float, order: Array) -> Array:
+    """Corollary 16, line 2, at orders of at least 2."""
+    h = order - 1.0
+    test = np.where(h > 1.0, (1.0 - 1.0 / h) * base.rdp(np.maximum(h, 1.0 + 1e-12)), 0.0)
+    return np.asarray(base.rdp(order) + test - 2.0 * math.log(accept) / h, dtype=float)
+
+
 @lru_cache(maxsize=1)
 def figure_8(grid: Grid = FULL) -> dict[str, Curve]:
     """Rényi divergence of conditional sampling over a run of which one order is known, both ways round.
@@ -371,8 +380,8 @@ def figure_8(grid: Grid = FULL) -> dict[str, Curve]:
     for order in grid.rejection_orders:
         at = np.array([order])
         base = hpcalc.RDPCurve({float(order): RHO * float(order)})
-        line_2.append(float(paper.corollary_16(base, law, 2).rdp(at)[0]))
-        free.append(float(paper.proposition_15(base, law).rdp(at)[0]))
+        line_2.append(float(_line_2(base, law.accept, at)[0]))
+        free.append(float(paper.proposition_15(base, law).curve.rdp(at)[0]))
         exact.append(rejection(float(order)).exact(float(order)))
     return {
         "upper": Curve(grid.rejection_orders, np.array(line_2)),

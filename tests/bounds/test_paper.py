@@ -9,27 +9,23 @@ import exact
 import mpmath as mp
 import numpy as np
 import pytest
+from statements import corollary_16, corollary_21, proposition_17
 
+from hpcalc.bounds.bound import RenyiBound, monotone
 from hpcalc.bounds.paper import (
+    bounds,
     composition,
     corollary_3,
     corollary_4,
-    corollary_16,
-    corollary_21,
-    curves,
     lemma_7,
     lemma_20,
     lemma_22,
-    monotone,
     proposition_15,
-    proposition_17,
-    smallest,
     theorem_2,
     theorem_6,
 )
-from hpcalc.bounds.ranks import rank_curve
-from hpcalc.bounds.refined import log_supremum
-from hpcalc.conversion import Curve, epsilon_at, epsilon_from_rdp
+from hpcalc.bounds.renyi import enclosure
+from hpcalc.conversion import RenyiCurve, epsilon_at, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
 from hpcalc.laws import (
@@ -39,7 +35,6 @@ from hpcalc.laws import (
     FinitePmf,
     Fixed,
     Poisson,
-    RunCount,
     Threshold,
     TruncatedNegativeBinomial,
 )
@@ -51,12 +46,16 @@ def tnb(eta: float, mean: float) -> TruncatedNegativeBinomial:
     return TruncatedNegativeBinomial.with_mean(mean, eta=eta)
 
 
-def at(curve, order: float) -> float:
-    return float(curve.rdp(np.array([order]))[0])
+def at(bound: RenyiBound | RenyiCurve, order: float) -> float:
+    return float(curve_of(bound).rdp(np.array([order]))[0])
+
+
+def curve_of(bound: RenyiBound | RenyiCurve) -> RenyiCurve:
+    return bound.curve if isinstance(bound, RenyiBound) else bound
 
 
 def epsilon(curve, delta: float = 1e-6) -> float:
-    return epsilon_from_rdp(curve, LOG(delta)).value
+    return epsilon_from_rdp(curve_of(curve), LOG(delta)).value
 
 
 # ------------------------------------------------------------------------------------------------ published values
@@ -126,11 +125,11 @@ def test_remark_5_by_hand():
     plain = theorem_2(ZCDP(0.1), law)
     assert at(plain, 2.0) == pytest.approx(6.118325302, abs=1e-9)
     # 0.1 a + log(40)/(a-1) is least at a = 1 + sqrt(log(40)/0.1) = 7.073..., and that value holds at order 2
-    flat = monotone(plain)
+    flat = monotone(plain.curve)
     assert at(flat, 2.0) == pytest.approx(3.544168771, abs=1e-9)
     assert at(flat, 9.0) == at(plain, 9.0)
     assert at(flat, 1.0 + math.sqrt(LOG(40.0) / 0.1)) == pytest.approx(at(flat, 1.5), rel=1e-12)
-    given = monotone(theorem_2(ZCDP(0.1), law, orders=np.array([2.0, 6.0, 20.0])))
+    given = monotone(theorem_2(ZCDP(0.1), law, orders=np.array([2.0, 6.0, 20.0])).curve)
     assert at(given, 2.0) == at(given, 6.0) == pytest.approx(at(theorem_2(ZCDP(0.1), law, orders=given.orders), 6.0))
 
 
@@ -138,11 +137,11 @@ def test_corollary_3_does_not_depend_on_gamma():
     for gamma in (1e-300, 1e-3, 0.5, 1.0 - 1e-9):
         curve = corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, gamma))
         for delta in (1e-6, 0.0):
-            assert epsilon_from_rdp(curve, LOG(delta) if delta else -math.inf).value == 2.0
+            assert epsilon_from_rdp(curve.curve, LOG(delta) if delta else -math.inf).value == 2.0
     curve = corollary_3(Laplace(2.0), tnb(1.0, 10))
-    assert curve.pure_epsilon == 1.5
+    assert curve.curve.pure_epsilon == 1.5
     assert curve.rdp(np.array([1.5, math.inf])).tolist() == [1.5, 1.5]
-    assert np.array_equal(curve.orders, [math.inf])
+    assert np.array_equal(curve.curve.orders, [math.inf])
 
 
 def test_corollary_4_and_its_condition():
@@ -159,7 +158,9 @@ def test_corollary_4_and_its_condition():
             for rho in (1e-4, 0.1, 3.0):
                 orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0, 1e3])
                 closed = corollary_4(ZCDP(rho), tnb(eta, mean)).rdp(orders)
-                assert closed == pytest.approx(monotone(theorem_2(ZCDP(rho), tnb(eta, mean))).rdp(orders), rel=1e-9)
+                assert closed == pytest.approx(
+                    monotone(theorem_2(ZCDP(rho), tnb(eta, mean)).curve).rdp(orders), rel=1e-9
+                )
 
 
 def test_theorem_6_for_few_runs():
@@ -198,7 +199,7 @@ def test_conditional_sampling_by_hand():
     # 5: 1 + 0.812391510401 + 0.328940727571                                               = 2.141332237972
     expected = [3.586774194619488, 2.425521339597253, 2.283426766934388, 2.284189101625442, 2.141332237971811]
     assert pure == pytest.approx(expected, abs=1e-9)
-    assert proposition_15(PureDP(1.0), law).pure_epsilon == 2.0
+    assert proposition_15(PureDP(1.0), law).curve.pure_epsilon == 2.0
 
 
 def test_lines_of_corollary_16_below_order_two_take_order_two():
@@ -236,13 +237,13 @@ def test_approximate_dp_by_hand_poisson():
     # together                                                                           = 2.015182190985
     base, law = ApproxDP(0.5, 1e-8), Poisson(10.0)
     curve = corollary_21(base, law)
-    assert curve.method == "lemma-20"
-    assert math.exp(curve.log_added_delta) == pytest.approx(9.999999500000017e-8, rel=1e-9)
+    assert curve.name == "lemma-20"
+    assert math.exp(curve.curve.log_added_delta) == pytest.approx(9.999999500000017e-8, rel=1e-9)
     assert at(curve, 3.0) == pytest.approx(2.015182190984776, abs=1e-9)
     # at delta = 1e-6 there is (1e-6 - 9.9999995e-8)/(1 - 9.9999995e-8) = 9.00000095e-7 left, and at order 3
     # eps = 2.015182190985 + log(2/3) - log(3 * 9.00000095e-7)/2                          = 8.020846422576
     only_3 = lemma_20(base, law, lambda core, thin: theorem_6(core, thin, orders=np.array([3.0])))
-    by_order = epsilon_from_rdp(replace(only_3, pure_epsilon=math.inf), LOG(1e-6))
+    by_order = epsilon_from_rdp(replace(only_3.curve, pure_epsilon=math.inf), LOG(1e-6))
     assert by_order.value == pytest.approx(8.020846422575829, abs=1e-9)
 
 
@@ -254,10 +255,10 @@ def test_approximate_dp_by_hand_logarithmic():
     law = tnb(0.0, 10)
     assert law.gamma == pytest.approx(0.02691825960068022, rel=1e-12)
     curve = corollary_21(ApproxDP(0.5, 1e-8), law)
-    assert math.exp(curve.log_added_delta) == pytest.approx(9.999998192525222e-8, rel=1e-9)
+    assert math.exp(curve.curve.log_added_delta) == pytest.approx(9.999998192525222e-8, rel=1e-9)
     assert epsilon(curve) == 1.0
     # delta must cover the added part: 1e-7 does not
-    assert epsilon_from_rdp(curve, LOG(9.9e-8)).value == math.inf
+    assert epsilon_from_rdp(curve.curve, LOG(9.9e-8)).value == math.inf
     assert law.thin(math.log1p(-1e-8)).gamma == pytest.approx(0.02691826933149762, rel=1e-12)
 
 
@@ -282,7 +283,7 @@ def test_truncation_by_hand():
 
 def test_fixed_k_needs_composition():
     # randomized response with epsilon = 1, 200 runs: a log ratio of 200 is attained, composition gives 200
-    assert composition(PureDP(1.0), Fixed(200)).pure_epsilon == 200.0
+    assert composition(PureDP(1.0), Fixed(200)).curve.pure_epsilon == 200.0
     assert float(proposition_17(1.0, 200, math.inf)) == 200.0
     order = 50.0
     lower, upper = float(proposition_17(1.0, 200, order)), at(composition(PureDP(1.0), Fixed(200)), order)
@@ -291,7 +292,7 @@ def test_fixed_k_needs_composition():
     for bound in (theorem_2, theorem_6, corollary_3, corollary_4):
         with pytest.raises(InvalidInput, match="dist: fixed"):
             bound(PureDP(1.0), Fixed(200))
-    assert {curve.method for curve in curves(PureDP(1.0), Fixed(200))} == {"lemma-7", "composition"}
+    assert {curve.name for curve in bounds(PureDP(1.0), Fixed(200))} == {"lemma-7", "composition"}
     with pytest.raises(InvalidInput, match="largest number of runs"):
         composition(PureDP(1.0), Poisson(3.0))
 
@@ -318,7 +319,7 @@ def test_lemma_7_is_at_least_as_good_where_a_theorem_exists():
         for law in (tnb(0.0, 10), tnb(1.0, 100), Poisson(10.0)):
             theorem = theorem_6(base, law) if isinstance(law, Poisson) else theorem_2(base, law)
             # where Theorem 6 bounds the same supremum exactly, its samples here are certified to about 1e-3
-            assert np.all(lemma_7(base, law).rdp(orders) <= theorem.rdp(orders) * (1 + 2e-3))
+            assert np.all(lemma_7(base, law).rdp(orders) <= theorem.curve.rdp(orders) * (1 + 2e-3))
 
 
 def test_lemma_7_counts_the_search_that_runs_nothing():
@@ -341,25 +342,25 @@ def test_sharper_line_is_never_above_the_plain_one():
 
 def test_pure_guarantees_survive_at_delta_zero():
     for law, expected in ((tnb(0.0, 10), 2.0), (tnb(1.0, 10), 3.0)):
-        assert min(curve.pure_epsilon for curve in curves(PureDP(1.0), law)) == pytest.approx(expected)
+        assert min(curve.curve.pure_epsilon for curve in bounds(PureDP(1.0), law)) == pytest.approx(expected)
     # Theorem 6 at order inf: epsilon + mu (e^eps - 1)/(e^eps + 1)
-    assert theorem_6(PureDP(1.0), Poisson(3.0)).pure_epsilon == pytest.approx(1.0 + 3.0 * math.tanh(0.5))
+    assert theorem_6(PureDP(1.0), Poisson(3.0)).curve.pure_epsilon == pytest.approx(1.0 + 3.0 * math.tanh(0.5))
 
 
 def test_what_applies():
     names = {
-        "theorem-2 theorem-2-sharper corollary-4": curves(ZCDP(0.1), tnb(0.0, 10)),
-        "theorem-2 theorem-2-sharper corollary-3": curves(PureDP(0.1), tnb(0.0, 10)),
-        "theorem-6": curves(ZCDP(0.1), Poisson(10)),
-        "lemma-7 composition": curves(ZCDP(0.1), Binomial(10, 0.5)),
-        "lemma-22 composition": curves(ZCDP(0.1), AtMost(tnb(0.0, 10), 99)),
-        "lemma-7": curves(ZCDP(0.1), AtLeastOne(Poisson(2.0))),
-        "lemma-20": curves(ApproxDP(0.1, 1e-9), Poisson(2.0)),
-        "proposition-15": curves(ZCDP(0.1), Threshold(0.5)),
-        "": curves(ApproxDP(0.1, 1.0), Poisson(2.0)),
+        "theorem-2 theorem-2-sharper corollary-4": bounds(ZCDP(0.1), tnb(0.0, 10)),
+        "theorem-2 theorem-2-sharper corollary-3": bounds(PureDP(0.1), tnb(0.0, 10)),
+        "theorem-6": bounds(ZCDP(0.1), Poisson(10)),
+        "lemma-7 composition": bounds(ZCDP(0.1), Binomial(10, 0.5)),
+        "lemma-22 composition": bounds(ZCDP(0.1), AtMost(tnb(0.0, 10), 99)),
+        "lemma-7": bounds(ZCDP(0.1), AtLeastOne(Poisson(2.0))),
+        "lemma-20": bounds(ApproxDP(0.1, 1e-9), Poisson(2.0)),
+        "proposition-15": bounds(ZCDP(0.1), Threshold(0.5)),
+        "": bounds(ApproxDP(0.1, 1.0), Poisson(2.0)),
     }
     for expected, found in names.items():
-        assert " ".join(curve.method for curve in found) == expected
+        assert " ".join(curve.name for curve in found) == expected
         for curve in found:
             assert curve.citation.startswith("Papernot and Steinke 2022, ")
             assert epsilon(curve) > 0.0
@@ -368,13 +369,13 @@ def test_what_applies():
 def test_curves_are_finite_only_where_they_know():
     base = RDPCurve({2: 0.5, 8: 1.0})
     for law in (tnb(0.0, 10), Poisson(10.0), Fixed(3)):
-        for curve in curves(base, law):
-            assert np.array_equal(curve.orders, [2.0, 8.0])
+        for curve in bounds(base, law):
+            assert np.array_equal(curve.curve.orders, [2.0, 8.0])
             assert at(curve, 9.0) == math.inf
             assert math.isfinite(epsilon(curve))
     for base in (ZCDP(math.inf), Gaussian(0.0), PureDP(math.inf)):
         for law in (tnb(0.0, 10), Poisson(10.0)):
-            for curve in curves(base, law):
+            for curve in bounds(base, law):
                 assert epsilon(curve) == math.inf
 
 
@@ -431,12 +432,12 @@ def test_theorem_2_at_given_orders():
     law = TruncatedNegativeBinomial.from_gamma(1.0, 0.01)
     base = RDPCurve({2: 0.5, 8: 1.0, 64: 6.0})
     curve = theorem_2(base, law)
-    assert np.array_equal(curve.orders, base.orders)
+    assert np.array_equal(curve.curve.orders, base.orders)
     # b = 8 is the best of the three: 2 (7/8 * 1 + log(100)/8), and log(E[K]) = log(100)
     assert at(curve, 8.0) == pytest.approx(1.0 + 2.0 * (0.875 + LOG(100.0) / 8.0) + LOG(100.0) / 7.0, rel=1e-14)
     # with b = 2 only: 2 (1/2 * 0.5 + log(100)/2)
     two = theorem_2(base, law, orders=np.array([2.0]))
-    assert np.array_equal(two.orders, [2.0])
+    assert np.array_equal(two.curve.orders, [2.0])
     assert at(two, 8.0) == pytest.approx(1.0 + 2.0 * (0.25 + LOG(100.0) / 2.0) + LOG(100.0) / 7.0, rel=1e-14)
     # where every given order costs more, b = 1 (log(1/gamma)) or b = inf (the pure guarantee) is taken
     costly = theorem_2(RDPCurve({2: 50.0}), law)
@@ -444,10 +445,10 @@ def test_theorem_2_at_given_orders():
     assert at(theorem_2(PureDP(0.25), law, orders=np.array([2.0])), math.inf) == pytest.approx(0.75, rel=1e-14)
     for sharper in (False, True):
         pure = theorem_2(PureDP(0.25), law, sharper=sharper)
-        assert pure.pure_epsilon == pytest.approx(0.75, rel=1e-14)
+        assert pure.curve.pure_epsilon == pytest.approx(0.75, rel=1e-14)
         assert at(pure, math.inf) == pytest.approx(0.75, rel=1e-14)
     names = [theorem_2(base, law, sharper=s) for s in (False, True)]
-    assert [curve.method for curve in names] == ["theorem-2", "theorem-2-sharper"]
+    assert [curve.name for curve in names] == ["theorem-2", "theorem-2-sharper"]
     assert ["proof" in curve.citation for curve in names] == [False, True]
 
 
@@ -463,7 +464,7 @@ def test_corollary_4_at_its_ends():
     assert at(beyond, 40.0) == pytest.approx(0.625 * 39.0 + mean / 39.0 + 0.625 + 4.0 * 0.5, rel=1e-14)
     assert len(beyond.conditions) == 1
     # no loss costs nothing, an infinite loss everything, order inf is not bounded
-    assert np.array_equal(corollary_4(ZCDP(0.0), law).rdp(np.array([1.5, 9.0, math.inf])), [0.0, 0.0, 0.0])
+    assert np.array_equal(corollary_4(ZCDP(0.0), law).curve.rdp(np.array([1.5, 9.0, math.inf])), [0.0, 0.0, 0.0])
     assert at(corollary_4(ZCDP(math.inf), law), 2.0) == math.inf
     assert at(on_edge, math.inf) == math.inf
     # one run exactly: gamma = 1
@@ -482,11 +483,11 @@ def test_theorem_6_to_the_last_digits(base, mu):
             extra = max(mp.mpf(0), extra)
         assert at(curve, order) == pytest.approx(float(exact.rdp(base, order) + extra), rel=1e-12)
     at_zero = float(mu * mp.exp(exact.log_profile(base, mp.mpf(0))))
-    assert curve.pure_epsilon == pytest.approx(base.pure_epsilon + at_zero, rel=1e-14)
+    assert curve.curve.pure_epsilon == pytest.approx(base.pure_epsilon + at_zero, rel=1e-14)
     assert len(curve.conditions) == (mu < 1.0)
     given = theorem_6(RDPCurve({2: 0.5, 8: 1.0}), Poisson(mu))
-    assert np.array_equal(given.orders, [2.0, 8.0])
-    assert np.array_equal(theorem_6(base, Poisson(mu), orders=np.array([3.0])).orders, [3.0])
+    assert np.array_equal(given.curve.orders, [2.0, 8.0])
+    assert np.array_equal(theorem_6(base, Poisson(mu), orders=np.array([3.0])).curve.orders, [3.0])
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -511,35 +512,16 @@ def test_lemma_7_of_one_run_allows_for_rounding():
         assert ulp - math.ulp(one_run) <= added <= 10.0 * ulp + math.ulp(one_run)
     # and to the logarithm of M as well: 30 runs at order 64
     base, law, order = ZCDP(0.01), Fixed(30), 64.0
-    log_m = float(log_supremum(rank_curve(base, law), np.array([order]))[0])
+    log_m = float(enclosure(base, law).log_supremum(np.array([order]))[0])
     exactly = mp.mpf("0.64") + mp.mpf(log_m) / 63
     assert float(exactly) < at(lemma_7(base, law), order) < float(exactly) * (1.0 + 1e-14)
 
 
-def test_lemma_7_shapes_orders_and_samples():
-    base, law = RDPCurve({2: 0.5, 8: 1.0}), Fixed(3)
-    assert np.array_equal(lemma_7(base, law).orders, [2.0, 8.0])
-    curve = lemma_7(base, law, orders=np.array([4.0]))
-    assert np.array_equal(curve.orders, [4.0])
-    table = curve.rdp(np.array([[2.0, math.inf], [4.0, 9.0]]))
-    assert table.shape == (2, 2)
-    assert np.array_equal(np.isfinite(table), [[True, False], [True, False]])
-    assert table[1, 0] == at(curve, 4.0)
-    assert at(curve, math.inf) == math.inf
-    # nothing overflows at an order beyond any use
-    assert at(lemma_7(ZCDP(0.1), law), 1e300) >= 1e299
-    # samples at hand are used: those of a stronger guarantee have a smaller M
-    stronger = lemma_7(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))
-    assert at(stronger, 4.0) < at(lemma_7(ZCDP(0.5), law), 4.0)
-    with pytest.raises(InvalidInput, match="dist: threshold"):
-        composition(base, Threshold(0.5))
-
-
 def test_composition_is_a_multiple():
     curve = composition(RDPCurve({2: 0.5, 8: 1.0}), Binomial(7, 0.5))
-    assert np.array_equal(curve.orders, [2.0, 8.0])
+    assert np.array_equal(curve.curve.orders, [2.0, 8.0])
     assert np.array_equal(curve.rdp(np.array([2.0, 8.0, 9.0])), [3.5, 7.0, math.inf])
-    assert composition(PureDP(0.25), AtMost(Poisson(3.0), 12)).pure_epsilon == 3.0
+    assert composition(PureDP(0.25), AtMost(Poisson(3.0), 12)).curve.pure_epsilon == 3.0
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 4.0])
@@ -566,13 +548,13 @@ def test_proposition_15_at_given_orders_and_with_a_pure_guarantee():
     law, depth = Threshold(0.125), LOG(8.0)
     base = RDPCurve({2: 0.5, 4: 0.75, 32: 9.0})
     curve = proposition_15(base, law)
-    assert np.array_equal(curve.orders, [2.0, 4.0, 32.0])
+    assert np.array_equal(curve.curve.orders, [2.0, 4.0, 32.0])
     # order 2 takes c = 4 (0.75 + L/3 against 0.5 + L), and b = 4 (3/4 0.75 + L/4 = 1.08 against 1.29 and L = 2.08)
     second = 0.75 * 0.75 + depth / 4.0
     assert at(curve, 2.0) == at(curve, 4.0) == pytest.approx(0.75 + depth / 3.0 + second, rel=1e-14)
     assert at(curve, 32.0) == pytest.approx(9.0 + depth / 31.0 + second, rel=1e-14)
     only_2 = proposition_15(base, law, orders=np.array([2.0]))
-    assert np.array_equal(only_2.orders, [2.0])
+    assert np.array_equal(only_2.curve.orders, [2.0])
     assert at(only_2, 2.0) == pytest.approx(0.5 + depth + 0.25 + depth / 2.0, rel=1e-14)
     # b = 1 leaves L: no order pays
     assert at(proposition_15(RDPCurve({2: 30.0}), law), 2.0) == pytest.approx(30.0 + depth + depth, rel=1e-14)
@@ -580,7 +562,7 @@ def test_proposition_15_at_given_orders_and_with_a_pure_guarantee():
     pure = proposition_15(PureDP(0.25), law)
     assert np.array_equal(pure.rdp(np.array([1.0625, 1e6, math.inf])), [0.5, 0.5, 0.5])
     only_2 = proposition_15(PureDP(0.25), law, orders=np.array([2.0]))
-    assert at(only_2, math.inf) == only_2.pure_epsilon == 0.5
+    assert at(only_2, math.inf) == only_2.curve.pure_epsilon == 0.5
     with pytest.raises(InvalidInput, match="dist: poisson"):
         proposition_15(base, Poisson(3.0))
 
@@ -600,7 +582,7 @@ def test_corollary_16_between_orders_two_and_three():
     rdp = float(exact.rdp(pure, 1.25))
     assert at(corollary_16(pure, law, 1), 1.25) == pytest.approx(rdp + 5.0 * depth, rel=1e-14)
     assert at(corollary_16(pure, law, 4), 1.25) == pytest.approx(rdp + 0.5 + 4.0 * depth, rel=1e-14)
-    assert np.array_equal(corollary_16(RDPCurve({2: 0.5}), law, 1).orders, [2.0])
+    assert np.array_equal(corollary_16(RDPCurve({2: 0.5}), law, 1).curve.orders, [2.0])
     for line in (0, 6):
         with pytest.raises(InvalidInput, match="lines 1 to 5"):
             corollary_16(base, law, line)
@@ -613,14 +595,14 @@ def test_lemma_22_for_a_geometric_law(gamma, m):
     g = mp.mpf(gamma)
     tail = (1 - g) ** m
     shift = mp.log(1 + tail * (m + 1 / g) / (1 / g - tail * (m + 1 / g)))
-    inner = Curve(lambda a: 0.5 * a, "m", "c", np.array([3.0, 5.0]), ("x",), -20.0, 2.0)
+    inner = RenyiBound("m", "c", RenyiCurve(lambda a: 0.5 * a, np.array([3.0, 5.0]), -20.0, 2.0), ("x",))
     curve = lemma_22(law, inner)
     assert at(curve, 3.0) == pytest.approx(float(1.5 - mp.log(1 - tail) / 2 + shift), rel=1e-9)
-    assert curve.pure_epsilon == pytest.approx(float(2 + shift), rel=1e-9)
-    assert (curve.conditions, curve.log_added_delta) == (("x",), -20.0)
-    assert np.array_equal(curve.orders, [3.0, 5.0])
+    assert curve.curve.pure_epsilon == pytest.approx(float(2 + shift), rel=1e-9)
+    assert (curve.conditions, curve.curve.log_added_delta) == (("x",), -20.0)
+    assert np.array_equal(curve.curve.orders, [3.0, 5.0])
     # the cost alone keeps its digits
-    free = lemma_22(law, Curve(np.zeros_like, "m", "c"))
+    free = lemma_22(law, RenyiBound("m", "c", RenyiCurve(np.zeros_like)))
     assert at(free, 3.0) == pytest.approx(float(-mp.log(1 - tail) / 2 + shift), rel=1e-9, abs=0.0)
     assert at(free, 1e9) == pytest.approx(float(-mp.log(1 - tail) / 1e9 + shift), rel=1e-9, abs=0.0)
 
@@ -628,145 +610,9 @@ def test_lemma_22_for_a_geometric_law(gamma, m):
 def test_lemma_22_where_the_cut_is_nearly_never_met():
     # K Poisson with mean 1000 given K <= 3: P = e^-1000 (1 + 1000 + 1000^2/2 + 1000^3/6), the mean's share of it
     # E[K; K <= 3]/E[K] = e^-1000 (1 + 1000 + 1000^2/2)
-    curve = lemma_22(AtMost(Poisson(1000.0), 3), Curve(np.zeros_like, "m", "c"))
+    curve = lemma_22(AtMost(Poisson(1000.0), 3), RenyiBound("m", "c", RenyiCurve(np.zeros_like)))
     log_p, log_share = LOG(1001.0 + 1e6 / 2.0 + 1e9 / 6.0) - 1000.0, LOG(1001.0 + 1e6 / 2.0) - 1000.0
     assert at(curve, 5.0) == pytest.approx(-log_p / 4.0 - log_share, rel=1e-13)
 
 
 # ------------------------------------------------------------------------------------------------ what bounds carry
-
-
-def steps(*values: float, orders: tuple[float, ...] = (2.0, 4.0, 8.0), **fields) -> Curve:
-    """A curve with the given values at its orders, 100 elsewhere."""
-
-    def rdp(a):
-        return np.array([dict(zip(orders, values, strict=True)).get(float(x), 100.0) for x in a])
-
-    return Curve(rdp, fields.pop("method", "m"), fields.pop("citation", "c"), np.array(orders), **fields)
-
-
-def test_remark_5_changes_the_values_only():
-    curve = steps(3.0, 1.0, 2.0, conditions=("x", "y"), log_added_delta=-7.0, pure_epsilon=5.0)
-    flat = monotone(curve)
-    assert flat.rdp(np.array([1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0])).tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 100.0]
-    assert (flat.method, flat.citation) == ("m", "c, Remark 5")
-    assert (flat.conditions, flat.log_added_delta, flat.pure_epsilon) == (("x", "y"), -7.0, 5.0)
-    assert flat.orders is curve.orders
-    # orders in any order, and twice
-    shuffled = Curve(curve.rdp, "m", "c", np.array([8.0, 2.0, 4.0, 2.0]))
-    assert monotone(shuffled).rdp(np.array([2.0, 5.0])).tolist() == [1.0, 2.0]
-    # over all orders: 0.1 a + 0.9/(a-1) is 0.7 at its least, order 4, and itself beyond
-    free = Curve(lambda a: 0.1 * a + 0.9 / (a - 1.0), "m", "c", None, ("x",), -7.0, 5.0)
-    flat = monotone(free)
-    assert flat.rdp(np.array([1.5, 2.0, 3.5, 7.0])) == pytest.approx([0.7, 0.7, 0.7, 0.85], rel=1e-14)
-    assert (flat.conditions, flat.log_added_delta, flat.pure_epsilon) == (("x",), -7.0, 5.0)
-    assert flat.orders is None
-    # nothing known stays nothing
-    none = monotone(Curve(lambda a: np.full(a.shape, math.inf), "m", "c"))
-    assert none.rdp(np.array([1.5, 2.0])).tolist() == [math.inf, math.inf]
-
-
-def test_smallest_of_several_curves():
-    one = steps(3.0, 1.0, 2.0, method="first", conditions=("x", "y"), log_added_delta=-9.0, pure_epsilon=5.0)
-    two = steps(2.0, 4.0, orders=(2.0, 6.0), conditions=("y", "z"), log_added_delta=-8.0, pure_epsilon=6.0)
-    both = smallest([one, two], "name", "source")
-    assert both.rdp(np.array([2.0, 4.0, 6.0, 8.0])).tolist() == [2.0, 1.0, 4.0, 2.0]
-    assert (both.method, both.citation) == ("name", "source")
-    assert np.array_equal(both.orders, [2.0, 4.0, 6.0, 8.0])
-    assert (both.conditions, both.log_added_delta, both.pure_epsilon) == (("x", "y", "z"), -8.0, 5.0)
-    # one that holds everywhere frees the search over orders
-    anywhere = Curve(lambda a: 0.5 * a, "m", "c")
-    assert smallest([one, anywhere], "name", "source").orders is None
-    assert smallest([anywhere, anywhere], "name", "source").orders is None
-
-
-def test_lemma_20_carries_its_bound():
-    law = tnb(0.0, 10)
-    asked = []
-
-    def inner(base, thinned):
-        asked.append((base, thinned))
-        return Curve(lambda a: 0.5 * a, "m", "Papernot and Steinke 2022, X", np.array([3.0]), ("x",), -math.inf, 2.0)
-
-    # nothing set aside: the bound itself
-    plain = lemma_20(ZCDP(0.1), law, inner)
-    assert (plain.method, plain.citation, plain.log_added_delta) == ("m", "Papernot and Steinke 2022, X", -math.inf)
-    assert asked == [(ZCDP(0.1), law)]
-    # half of the runs fail: f(1/2) is what is left, K' is thinned by one half
-    curve = lemma_20(ApproxDP(0.5, 0.5), law, inner)
-    base, thinned = asked[1]
-    assert (base, thinned) == (PureDP(0.5), law.thin(-LOG(2.0)))
-    gamma = mp.mpf(law.gamma)
-    added = 1 - mp.log(gamma + (1 - gamma) / 2) / mp.log(gamma)
-    assert curve.log_added_delta == pytest.approx(float(mp.log(added)), rel=1e-12)
-    assert (curve.method, curve.citation) == ("lemma-20", "Papernot and Steinke 2022, Lemma 20 on X")
-    assert curve.conditions[0] == "x"
-    assert f"probability {float(added):.6g} " in curve.conditions[1]
-    assert (at(curve, 4.0), curve.pure_epsilon) == (2.0, 2.0)
-    assert np.array_equal(curve.orders, [3.0])
-    with pytest.raises(InvalidInput, match="approx_dp: 1"):
-        lemma_20(ApproxDP(0.5, 1.0), law, inner)
-
-
-def test_curves_pass_on_what_they_are_given():
-    three = np.array([3.0])
-    for base, law in (
-        (ZCDP(0.1), Poisson(3.0)),
-        (ZCDP(0.1), Threshold(0.5)),
-        (ApproxDP(0.1, 1e-9), Poisson(3.0)),
-        (Gaussian(1.0), AtMost(Poisson(3.0), 9)),
-        (Gaussian(1.0), AtMost(Binomial(9, 0.5), 4)),
-        (Gaussian(1.0), Binomial(9, 0.5)),
-    ):
-        assert np.array_equal(curves(base, law, orders=three)[0].orders, three)
-    plain, sharper, _ = curves(ZCDP(0.1), tnb(0.0, 10), orders=three)
-    assert np.array_equal(plain.orders, three)
-    assert np.array_equal(sharper.orders, three)
-    # the line that is never larger may be left out, but where a bound is made of others
-    for law, names in (
-        (tnb(0.0, 10), ["theorem-2", "corollary-4"]),
-        (AtMost(tnb(0.0, 10), 9), ["lemma-22", "composition"]),
-    ):
-        assert [curve.method for curve in curves(ZCDP(0.1), law, sharper=False)] == names
-    cut, base = AtMost(tnb(1.0, 2.0), 20), ZCDP(0.1)
-    both = [curves(base, cut, sharper=sharper)[0] for sharper in (False, True)]
-    assert at(both[0], 9.0) == at(both[1], 9.0) < at(lemma_22(cut, theorem_2(base, cut.law)), 9.0)
-    # samples at hand reach Lemma 7
-    law = Binomial(9, 0.5)
-    stronger = curves(ZCDP(0.5), law, samples=rank_curve(ZCDP(0.01), law))[0]
-    assert at(stronger, 4.0) < at(curves(ZCDP(0.5), law)[0], 4.0)
-    # bounds on bounds take the least of what is known and name it
-    found = curves(ApproxDP(0.1, 1e-9), tnb(0.0, 10))[0]
-    assert found.citation == "Papernot and Steinke 2022, Lemma 20 on Theorem 2 / Corollary 3"
-    assert found.pure_epsilon == pytest.approx(0.2, rel=1e-14)
-    assert found.log_added_delta == pytest.approx(LOG(1e-8), rel=1e-6)
-    found = curves(ZCDP(0.1), AtMost(tnb(0.0, 10), 99))[0]
-    assert found.citation == "Papernot and Steinke 2022, Lemma 22 on Theorem 2 / Corollary 4"
-    law = AtMost(tnb(0.0, 10), 99)
-    inner = [curve.rdp(three)[0] for curve in curves(ZCDP(0.1), law.law)]
-    assert min(inner) < at(found, 3.0) < 1.1 * min(inner)
-    assert found.method == "lemma-22"
-    with pytest.raises(InvalidInput, match="dist: unknown"):
-        curves(ZCDP(0.1), Unknown())
-
-
-class Unknown(RunCount):
-    """A law of K that is nobody's best-of-K."""
-
-    name = "unknown"
-    log_mean = sd = 0.0
-
-    def parameters(self):
-        return {}
-
-    def cumulant(self, s):
-        return s
-
-    def log_pmf(self, k):
-        return np.where(k == 1, 0.0, -math.inf)
-
-    def log_sf(self, k):
-        return -math.inf if k else 0.0
-
-    def sample(self, rng):
-        return 1

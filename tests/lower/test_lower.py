@@ -1,0 +1,216 @@
+"""Lower bounds: the mechanisms meet the guarantee, the divergence is what they have, and no bound lies below it."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import mpmath as mp
+import pytest
+from mechanisms import best_of_k, hockey_stick, outcomes_of, pgf_of, renyi, worst_order
+from statements import proposition_17
+
+from hpcalc.bounds.pure import refined_pure
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve, compose
+from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.lower import LowerBound
+from hpcalc.questions import bound
+
+tnb = TruncatedNegativeBinomial.with_mean
+mpf = mp.mpf
+
+
+def lower(base: Guarantee, law: Law, delta: float) -> LowerBound:
+    found = bound(base, law, delta=delta).lower
+    assert found is not None
+    return found
+
+
+THREE = [
+    (ZCDP(0.1), Poisson(10.0), 1e-6),
+    (ZCDP(0.1), tnb(10.0, eta=-0.5), 1e-6),
+    (ZCDP(0.1), Poisson(100.0), 1e-6),
+    (ZCDP(0.005), tnb(50.0, eta=0.0), 1e-5),
+    (ZCDP(1.0), tnb(10.0, eta=1.0), 1e-9),
+    (ZCDP(0.012), tnb(42.7, eta=1.0), 1.9e-10),
+    (ZCDP(0.0747), tnb(1.314, eta=1.0), 7.9e-11),
+    (ZCDP(3.0), Binomial(20, 0.3), 1e-5),
+    (ZCDP(1e-4), tnb(10.0, eta=0.0), 1e-6),
+    (RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0, 64.0: 9.0}), Poisson(5.0), 1e-5),
+    (RDPCurve({2.0: 0.5, math.inf: 1.2}), tnb(10.0, eta=0.0), 1e-5),
+    (compose(ZCDP(0.05), ZCDP(0.02)), tnb(10.0, eta=0.0), 1e-6),
+    (ZCDP(0.1), tnb(20.0, eta=-0.8), 0.1),
+]
+
+
+TWO = [
+    (ZCDP(0.1), Fixed(5), 1e-6),
+    (ZCDP(0.005), Fixed(5), 1e-3),
+    (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Fixed(5), 1e-9),
+]
+
+
+@pytest.mark.parametrize(("base", "law", "delta"), THREE + TWO, ids=lambda x: repr(x)[:40])
+def test_mechanism_of_few_outcomes_meets_every_order(base, law, delta):
+    found = lower(base, law, delta)
+    assert found.mechanism == ("two outcomes" if (base, law, delta) in TWO else "three outcomes")
+    q, p = outcomes_of(found)
+    for one, other in ((q, p), (p, q)):
+        assert worst_order(one, other, base) <= 0.0
+    if base.pure_epsilon < math.inf:
+        ratios = [mp.log(a / b) for a, b in zip(q, p, strict=True)]
+        assert max(abs(x) for x in ratios) <= mpf(base.pure_epsilon)
+    # the whole search on it, enumerated: worst-ranked first, and "no run" as an outcome of its own
+    pgf = pgf_of(law)
+    a, b = (best_of_k(pgf, side[::-1]) for side in (q, p))
+    assert hockey_stick(a, b, found.epsilon) >= mpf(delta) * (1 - mpf("1e-12"))
+    assert hockey_stick(a, b, found.epsilon * (1.0 + 1e-5)) < mpf(delta)
+
+
+def test_three_outcomes_beside_slack():
+    """Two more outcomes, each of one input only, in the best ranks: Lemma 20 with equality."""
+    slack, delta, law = 1e-8, 1e-6, tnb(10.0, eta=0.0)
+    base = compose(ZCDP(0.1), ApproxDP(0.0, slack))
+    found = lower(base, law, delta)
+    assert found.mechanism == "three outcomes"
+    q, p = outcomes_of(found)
+    keep = 1 - mpf(slack)
+    q, p = [mpf(slack), mpf(0), *(keep * x for x in q)], [mpf(0), mpf(slack), *(keep * x for x in p)]
+    pgf = pgf_of(law)
+    a, b = (best_of_k(pgf, side[::-1]) for side in (q, p))
+    assert hockey_stick(a, b, found.epsilon) >= mpf(delta) * (1 - mpf("1e-9"))
+    assert bound(base, law, delta=delta).epsilon <= found.epsilon * 1.005
+    # where the slack alone exceeds delta nothing finite holds
+    assert lower(base, law, 1e-8).epsilon == math.inf
+
+
+def test_gaussian_is_a_mechanism_of_its_own_curve_only():
+    """A pure part's curve lies below the line of its zCDP constant, which a Gaussian would fill."""
+    base = compose(ZCDP(0.0044), PureDP(0.66))
+    law, delta = Binomial(235, 0.97), 4.9e-6
+    answer = bound(base, law, delta=delta)
+    assert answer.lower is not None
+    assert answer.lower.epsilon <= answer.epsilon
+
+
+@pytest.mark.parametrize(
+    ("law", "delta"), [(Poisson(10.0), 1e-6), (tnb(30.0, eta=0.0), 1e-4), (tnb(5.0, eta=2.0), 1e-9)], ids=repr
+)
+def test_bounds_meet_for_a_gaussian(law, delta):
+    for sigma in (0.5, 1.0, 3.0):
+        epsilon = bound(Gaussian(sigma), law, delta=delta, lower=False).epsilon
+        found = lower(Gaussian(sigma), law, delta)
+        assert found.mechanism == "the dominating pair"
+        assert epsilon * (1.0 - 3e-3) <= found.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("law", [Poisson(10.0), tnb(10.0, eta=0.0), Binomial(10, 0.4), Fixed(6)], ids=repr)
+def test_pure_dp_is_attained(law):
+    for eps in (0.1, 1.0, 4.0):
+        answer = bound(PureDP(eps), law, delta=0.0)
+        assert answer.lower is not None
+        assert answer.epsilon == pytest.approx(refined_pure(eps, law), rel=1e-9)
+        assert answer.lower.epsilon <= answer.epsilon
+        assert answer.lower.epsilon >= answer.epsilon * 0.99
+
+
+def test_no_mechanism_without_a_guarantee():
+    assert bound(Gaussian(0.0), Poisson(1.0)).lower is None
+
+
+def random_base(rng: random.Random) -> Guarantee:
+    def size(low: float, high: float) -> float:
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+    rho = size(1e-4, 5.0)
+    orders = sorted({1.0 + size(0.01, 300.0) for _ in range(rng.randint(1, 8))})
+    points = {order: rho * order * rng.uniform(0.9, 1.1) for order in orders}
+    return rng.choice(
+        [
+            Gaussian(size(0.05, 100.0)),
+            ZCDP(size(1e-6, 20.0)),
+            ZCDP(size(1e-3, 1.0)),
+            PureDP(size(1e-3, 20.0)),
+            ApproxDP(size(1e-3, 5.0), size(1e-12, 1e-4)),
+            Laplace(size(0.1, 50.0)),
+            RDPCurve(points),
+            compose(ZCDP(rho), ApproxDP(size(0.01, 1.0), 1e-9)),
+            compose(ZCDP(rho), PureDP(size(0.1, 1.0))),
+        ]
+    )
+
+
+def random_law(rng: random.Random) -> Law:
+    mean = 10.0 ** rng.uniform(0.0, 2.5)
+    return rng.choice(
+        [
+            Poisson(mean * 0.2),
+            tnb(mean, eta=rng.choice([-0.9, -0.5, 0.0, 1e-12, 0.5, 1.0, 5.0])),
+            Binomial(rng.randint(1, 60), rng.uniform(0.01, 1.0)),
+            Fixed(rng.randint(1, 30)),
+            FinitePmf(((1, 0.5), (rng.randint(2, 200), 0.5))),
+            AtMost(Poisson(5.0), rng.randint(1, 20)),
+        ]
+    )
+
+
+def check_random(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(count):
+        base, law = random_base(rng), random_law(rng)
+        delta = 10.0 ** rng.uniform(-12.0, -2.0)
+        answer = bound(base, law, delta=delta)
+        context = (base, law, delta)
+        assert not math.isnan(answer.epsilon), context
+        if answer.lower is not None:
+            assert answer.lower.epsilon <= answer.epsilon, context
+            if answer.lower.outcomes is not None and base.slack == 0.0:
+                q, p = outcomes_of(answer.lower)
+                assert max(worst_order(q, p, base), worst_order(p, q, base)) <= 0.0, context
+
+
+def test_random_mechanisms_are_valid():
+    check_random(0, 8)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_random_mechanisms_are_valid_at_length(seed):
+    check_random(seed, 80)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 20, 200])
+@pytest.mark.parametrize("eps", [0.1, 1.0])
+def test_proposition_17(runs, eps):
+    """Randomized response, k runs: the best outcome of all k has probability (e^eps/(1+e^eps))^k or (1/(1+e^eps))^k."""
+    e = mp.exp(mpf(eps))
+    q = [1 / (1 + e), e / (1 + e)]  # worst first
+    a, b = (best_of_k(lambda x: x**runs, side) for side in (q, q[::-1]))
+    for order in (1.5, 2.0, 10.0, 1e3):
+        true = max(renyi(a, b, order), renyi(b, a, order))
+        claimed = float(proposition_17(eps, runs, order))
+        assert claimed == pytest.approx(runs * eps - runs * math.log1p(math.exp(-eps)) / (order - 1.0), rel=1e-9)
+        assert true >= mpf(claimed) * (1 - mpf("1e-12"))
+    assert max(abs(mp.log(x / y)) for x, y in zip(a[1:], b[1:], strict=True)) == pytest.approx(runs * eps, rel=1e-12)
+    # so the pure price of fixed K is k eps, and the lower bound says so
+    answer = bound(PureDP(eps), Fixed(runs), delta=0.0)
+    assert answer.lower is not None
+    assert answer.epsilon == pytest.approx(runs * eps, rel=1e-9)
+    assert answer.lower.epsilon == pytest.approx(runs * eps, rel=1e-6)
+
+
+def test_three_points_make_lemma_7_tight():
+    """f' of both ranks at one point: the order's supremum is reached as the middle outcome shrinks."""
+    law, eps, order = tnb(10.0, eta=1.0), 1.0, 2.0
+    pgf = pgf_of(law)
+    e = mp.exp(mpf(eps))
+    top = 1 / (1 + e)  # rank u* = 1/(1+e^eps) goes to e^eps u*
+    small = mpf("1e-10")
+    q, p = [1 - top - small, small, top], [1 - e * top - small / e, small / e, e * top]
+    a, b = best_of_k(pgf, q), best_of_k(pgf, p)
+    mass = a[2] ** order * b[2] ** (1 - order)
+    single = small**order * (small / e) ** (1 - order)
+    # the middle outcome's share of the moment grows by f'(q)^a f'(q')^(1-a)
+    gain = float(mp.log(mass / single))
+    log_m = float(order * mp.log(mp.diff(pgf, 1 - top)) - (order - 1) * mp.log(mp.diff(pgf, 1 - e * top)))
+    assert gain == pytest.approx(log_m, rel=1e-6)
