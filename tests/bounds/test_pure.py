@@ -108,17 +108,18 @@ def test_pure_answer_does_not_depend_on_the_chance_of_no_run():
 
 def test_pure_answer_is_attained_by_randomized_response():
     """A split outcome gives the log ratio in the limit, so nothing smaller holds."""
-    law, epsilon = from_gamma(0.0, 0.05), 1.0
-    p = mp.exp(1) / (1 + mp.exp(1))
+    with mp.workdps(50):
+        law, epsilon = from_gamma(0.0, 0.05), 1.0
+        p = mp.exp(1) / (1 + mp.exp(1))
 
-    def f(x: mp.mpf) -> mp.mpf:
-        return mp.log(1 - (1 - mp.mpf("0.05")) * x) / mp.log(mp.mpf("0.05"))
+        def f(x: mp.mpf) -> mp.mpf:
+            return mp.log(1 - (1 - mp.mpf("0.05")) * x) / mp.log(mp.mpf("0.05"))
 
-    # outcomes by rank: the likelier under Q' first, but for a sliver of the other one, ranked in between
-    top_q, top_p, sliver = 1 - p, p, mp.mpf("1e-12")
-    block_q = f(1 - top_q) - f(1 - top_q - sliver)
-    block_p = f(1 - top_p) - f(1 - top_p - sliver * mp.exp(-1))
-    assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=1e-9)
+        # outcomes by rank: the likelier under Q' first, but for a sliver of the other one, ranked in between
+        top_q, top_p, sliver = 1 - p, p, mp.mpf("1e-12")
+        block_q = f(1 - top_q) - f(1 - top_q - sliver)
+        block_p = f(1 - top_p) - f(1 - top_p - sliver * mp.exp(-1))
+        assert float(mp.log(block_q / block_p)) == pytest.approx(refined_pure(epsilon, law), rel=1e-9)
 
 
 def test_pure_search_is_certified_and_close():
