@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.search import FEW, LogProfile, profile_pair, sum_in_rows
+from hpcalc.guarantees.search import FEW, FLOOR, LogProfile, profile_pair, sum_in_rows
 from hpcalc.logspace import Array, logaddexp, logsubexp
 
 __all__ = ["on_a_sample", "then_on_the_rest"]
@@ -39,7 +39,9 @@ def on_a_sample(search: DominatingPair, rate: float) -> DominatingPair:
     return DominatingPair(loss, log_p, search.log_q)
 
 
-def then_on_the_rest(search: DominatingPair, final: DominatingPair, rate: float) -> DominatingPair:
+def then_on_the_rest(
+    search: DominatingPair, final: DominatingPair, rate: float, floor: float = FLOOR
+) -> DominatingPair:
     """The search on a sample at ``rate``, and the final run on the records that are not in the sample.
 
     Parameters
@@ -48,6 +50,8 @@ def then_on_the_rest(search: DominatingPair, final: DominatingPair, rate: float)
         Of the search and of the final run, each on the records it sees.
     rate : float
         0 < rate < 1.
+    floor : float
+        Log delta down to which the profile is followed.
 
     Returns
     -------
@@ -90,7 +94,7 @@ def then_on_the_rest(search: DominatingPair, final: DominatingPair, rate: float)
         return sum_in_rows(t, terms, log_q.size)
 
     profiles: tuple[LogProfile, LogProfile] = (forward, backward)
-    return profile_pair(profiles)
+    return profile_pair(profiles, floor=floor)
 
 
 def _total(log_mass: Array) -> float:

@@ -20,11 +20,11 @@ from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.logspace import Array, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
-__all__ = ["FEW", "composed", "dominating_pair", "pair_of", "profile_nodes", "profile_pair", "sum_in_rows"]
+__all__ = ["FEW", "FLOOR", "composed", "dominating_pair", "pair_of", "profile_nodes", "profile_pair", "sum_in_rows"]
 
 _INF = math.inf
 _RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
-_FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
+FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
 _FAR = 2.0**30  # a loss beyond all others
 _ROUNDS = 30
 FEW = 3000  # so many joint outcomes are listed
@@ -79,12 +79,14 @@ def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
 
     The chord between ``(a, d)`` above order 1 and the other direction's ``(b, g)`` has there the value
     ``((a-1)(b-1+g) + (b-1) d) / (ab-1)``. Tangents from either end in turn find the chord below which no node lies.
+    At order 0 the curve is 1, which is a node of either direction too: the chord to ``(a, d)`` is ``1 - (1-d)/a`` at 1.
     """
 
     def chords(i: int | slice, j: int | slice) -> Array:
         a, b = log_expm1(t[i]), log_expm1(s[j])
         return np.asarray(logaddexp(a + logaddexp(b, log_down[j]), b + log_up[i]) - log_expm1(t[i] + s[j]))
 
+    ends = [float(np.min(logaddexp(log1mexp(-at), log_d - at))) for at, log_d in ((t, log_up), (s, log_down))]
     i, best = 0, _INF
     for _ in range(t.size + s.size):
         j = int(np.argmin(chords(i, slice(None))))
@@ -93,7 +95,7 @@ def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
         if value >= best:
             break
         best = value
-    return best
+    return min(best, *ends)
 
 
 def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, float]:
@@ -121,7 +123,7 @@ def profile_nodes(
     log_profile: LogProfile,
     tolerance: float = 1e-3,
     breakpoints: Iterable[float] = (),
-    floor: float = _FLOOR,
+    floor: float = FLOOR,
     pieces: int = 32,
 ) -> tuple[Array, Array]:
     """Nodes of a profile, dense enough that the chords in ``e^t`` between them are nowhere much too large.
@@ -181,7 +183,7 @@ def profile_pair(
     profiles: Sequence[LogProfile],
     tolerance: float = 1e-3,
     breakpoints: Iterable[float] = (),
-    floor: float = _FLOOR,
+    floor: float = FLOOR,
     pieces: int = 32,
 ) -> DominatingPair:
     """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same)."""
@@ -208,10 +210,11 @@ def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
     return profile_pair(profiles, tolerance, (guarantee.core.pure_epsilon,))
 
 
-def composed(first: DominatingPair, second: DominatingPair, tolerance: float = 1e-3) -> DominatingPair:
+def composed(first: DominatingPair, second: DominatingPair, floor: float = FLOOR) -> DominatingPair:
     """A dominating pair of both, the second one possibly chosen by what the first released.
 
-    All pairs of outcomes where they are few. Else nodes of ``delta(t) = E[delta_1(t - loss_2)]`` (under P).
+    All pairs of outcomes where they are few. Else nodes of ``delta(t) = E[delta_1(t - loss_2)]`` (under P), down to the
+    log delta ``floor``.
     """
     if first.loss.size * second.loss.size <= FEW:
         log_p, log_q = np.add.outer(first.log_p, second.log_p), np.add.outer(first.log_q, second.log_q)
@@ -229,7 +232,7 @@ def composed(first: DominatingPair, second: DominatingPair, tolerance: float = 1
     directions = [(first, second)]
     if not (first.symmetric and second.symmetric):
         directions.append((first.reversed(), second.reversed()))
-    return profile_pair([profile(*both) for both in directions], tolerance)
+    return profile_pair([profile(*both) for both in directions], floor=floor)
 
 
 def sum_in_rows(t: Array, terms: Callable[[Array], Array], width: int) -> Array:

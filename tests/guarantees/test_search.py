@@ -53,6 +53,19 @@ def test_one_point_is_the_worst_case_of_approximate_dp():
     assert pair.slack == pytest.approx(1e-6)
 
 
+def test_a_direction_of_which_little_is_known_is_bounded_by_the_other(rng):
+    for _ in range(200):
+        two = random_two(rng)
+        sides = [nodes_of(laws, rng) for laws in (two, exchanged(two))]
+        loose = rng.uniform(0.0, 1.0)
+        t, log_delta = sides[1]
+        sides[1] = t, np.logaddexp(np.log(loose), np.log1p(-loose) + log_delta)
+        assert (excess(dominating_pair(*sides), two) > -1e-12).all()
+    point, nothing = (np.array([2.0]), np.log([1e-3])), (np.array([0.0]), np.zeros(1))
+    pair = dominating_pair(point, nothing)
+    assert float(np.exp(pair.log_profile_of(1, 0.0))) == pytest.approx(1.0 - 0.999 * math.exp(-2.0), rel=1e-9)
+
+
 def test_a_node_at_zero_alone_says_what_total_variation_says():
     point = (np.array([0.0]), np.log(np.array([0.25])))
     assert np.exp(dominating_pair(point, point).log_profile([0.0, 5.0])) == pytest.approx([0.25, 0.25])
