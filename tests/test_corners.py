@@ -12,8 +12,20 @@ from mechanisms import outcomes_of, worst_order
 from hpcalc.bounds.renyi import enclosure
 from hpcalc.conversion import RenyiCurve, epsilon_from_rdp
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve, compose, dpsgd, repeat
-from hpcalc.guarantees import loss_distribution as pld
+from hpcalc.guarantees import (
+    ZCDP,
+    ApproxDP,
+    Gaussian,
+    Guarantee,
+    Laplace,
+    PureDP,
+    RDPCurve,
+    compose,
+    dpsgd,
+    loss_grid,
+    repeat,
+)
+from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
 from hpcalc.lower import LowerBound, conditional_lower_bound, lower_bound
@@ -126,7 +138,7 @@ def test_outcomes_merged_to_given_ratios_are_a_post_processing():
         ratios = sorted(math.exp(rng.uniform(-4.0, 4.0)) for _ in range(rng.randint(1, 7)))
         if rng.random() < 0.5:  # some outcome has the ratio of the grid exactly
             ratios = sorted([*ratios, p[0] / q[0]])
-        merged = pld._merge_to_grid(list(p), list(q), ratios)
+        merged = loss_grid._merge_to_grid(list(p), list(q), ratios)
         other = [mass / ratio for mass, ratio in zip(merged, ratios, strict=True)]
         assert min(merged) >= 0.0
         assert sum(merged) <= 1.0 + 1e-12
@@ -149,29 +161,24 @@ def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
     assert 0.0 <= epsilon <= bound(base, Poisson(3.0), delta=1e-6, method="paper").epsilon * (1.0 + 1e-9)
 
 
-def test_one_direction_may_need_a_coarser_table():
+def test_one_direction_may_need_another_table():
     # with the record a step's loss is rarely huge; without it never is
     base = DPSGD(2.3e-5, 0.2975, 496)
-    table = pld.loss_table(base.convolution_parts())
-    assert table is not None
-    assert table.step > 3.0 * pld.plan_step(base.convolution_parts())
+    assert base.table(0) is not None
     assert base.warnings == ()
     rare, usual = DPSGD(0.0025244091504536586, 41.05960752344159, 918), DPSGD(0.0012190333355670908, 0.27, 204)
-    parts = pld.Convolution(((rare, 1), (usual, 1))).convolution_parts()
-    pair = pld.loss_pair(parts)
-    table = pld.loss_table(parts)
-    if pair is not None and table is not None:
-        log_p, log_q = pair
-        for t in (0.0, 0.1, 1.0):
-            own = math.log(max(float(np.sum(np.maximum(np.exp(log_p) - np.exp(t + log_q), 0.0))), 1e-300))
-            assert own <= float(table.log_profile(np.array([t]))[0]) + 1e-9
+    both = Convolution(((rare, 1), (usual, 1)))
+    log_p, log_q = both.discretised_pair()
+    for t in (0.0, 0.1, 1.0):
+        own = math.log(max(float(np.sum(np.maximum(np.exp(log_p) - np.exp(t + log_q), 0.0))), 1e-300))
+        assert own <= float(both.log_profile(np.array([t]))[0]) + 1e-9
 
 
 def test_no_grid_for_losses_below_the_doubles():
     base = DPSGD(1e-200, 1.0, 10)
     assert base.rdp(2.0) == 0.0
-    assert pld.loss_pair(base.convolution_parts()) is None
-    assert pld.loss_table(base.convolution_parts()) is None
+    assert base.discretised_pair() is None
+    assert base.table() is None
     assert any("Rényi curve is used instead" in warning for warning in base.warnings)
 
 
@@ -204,7 +211,7 @@ def test_steps_whose_losses_are_mostly_smaller_than_the_grid(base):
 
 def test_steps_that_take_everyone_are_gaussian_steps():
     full, plain = DPSGD(1.0, 2.0, 10), Gaussian(2.0 / math.sqrt(10.0))
-    assert full.convolution_parts() == ((plain, 1),)
+    assert full.loss_steps() == ((plain, 1),)
     together, want = (compose(base, Laplace(1.0)) for base in (full, plain))
     assert bound(together, Poisson(3.0)).epsilon == pytest.approx(bound(want, Poisson(3.0)).epsilon, rel=1e-9)
 
@@ -227,7 +234,7 @@ def test_an_undefined_divergence_is_refused(monkeypatch):
 
 def test_a_composition_describes_its_parts():
     parts = ((DPSGD(0.01, 1.0, 10), 1), (Laplace(2.0), 3))
-    told = pld.Convolution(parts).describe()
+    told = Convolution(parts).describe()
     assert told == {**DPSGD(0.01, 1.0, 10).describe(), **Laplace(2.0).describe()}
 
 

@@ -12,8 +12,8 @@ import pytest
 from hpcalc import bound
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
+from hpcalc.guarantees.convolved import Convolution, plan_step
 from hpcalc.guarantees.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
-from hpcalc.guarantees.loss_distribution import Convolution, compose_parts, loss_pair, loss_table, plan_step
 from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob, logsubexp
 
@@ -228,7 +228,7 @@ def test_the_papers_model():
     assert epsilon_from_profile(PAPER, LOG_1E5) == pytest.approx(2.3817, abs=5e-5)
     assert PAPER.exact_profile
     assert PAPER.warnings == ()
-    assert plan_step(PAPER.convolution_parts()) == pytest.approx(1e-4, rel=0.05)
+    assert plan_step(PAPER.loss_steps()) == pytest.approx(1e-4, rel=0.05)
 
 
 def test_the_gap_is_small_for_every_law():
@@ -372,7 +372,7 @@ def test_the_finite_pair_is_a_post_processing():
             x = order * a[both] + (1.0 - order) * b[both]
             value = (math.log(math.fsum(np.exp(x - x.max()))) + x.max()) / (order - 1.0)
             assert value <= float(base.rdp(order)) * (1.0 + 1e-9)
-    assert loss_pair(((RDPCurve({2.0: 1.0}), 1),)) is None
+    assert Convolution(((RDPCurve({2.0: 1.0}), 1),)).discretised_pair() is None
 
 
 def test_the_rényi_curve_never_promises_less_than_the_profile():
@@ -398,8 +398,8 @@ def test_profile_is_monotone_and_deep():
 
 def test_region_is_the_legendre_transform_of_the_profile():
     base = mixed("dpsgd")
-    table = base._table
-    t = np.arange(table.log_delta.size) * table.step
+    table = base.table()
+    t = table.t
     logit = np.linspace(-45.0, 45.0, 181)
     rank = Prob.from_logit(logit)
     got = base.region(rank)
@@ -421,10 +421,14 @@ def test_region_is_the_legendre_transform_of_the_profile():
 
 
 def test_what_cannot_be_convolved_falls_back_to_the_curve():
-    assert compose_parts(((DPSGD(1e-7, 1.0, 10**9), 1), (Laplace(1.0), 1))) is None
-    assert compose_parts(((RDPCurve({2.0: 1.0}), 1), (Laplace(1.0), 1))) is None
-    assert compose_parts(((Gaussian(0.0), 1), (Laplace(1.0), 1))) is None
-    assert loss_table(((PureDP(0.0), 3),)) is None
+    for part, other in (
+        (DPSGD(1e-7, 1.0, 10**9), Laplace(1.0)),
+        (RDPCurve({2.0: 1.0}), Laplace(1.0)),
+        (Gaussian(0.0), Laplace(1.0)),
+        (PureDP(0.0), PureDP(0.0)),
+    ):
+        assert not Convolution(((part, 1), (other, 1))).exact_profile
+        assert Convolution(((part, 1), (other, 1))).table() is None
     mixed = compose(DPSGD(1e-7, 1.0, 10**9), Laplace(1.0))
     assert mixed.rdp(2.0) == pytest.approx(float(DPSGD(1e-7, 1.0, 10**9).rdp(2.0)) + float(Laplace(1.0).rdp(2.0)))
     assert any("Rényi" in warning for warning in mixed.warnings)
@@ -444,7 +448,7 @@ def test_random_parameters_keep_upper_above_lower():
     for _ in range(60):
         base = DPSGD(10.0 ** rng.uniform(-5, 0), 10.0 ** rng.uniform(-0.5, 1), int(10.0 ** rng.uniform(0, 4.5)))
         pair = base.discretised_pair()
-        if pair is None or base._table is None:
+        if pair is None or base.table() is None:
             continue
         for delta in (1e-2, 1e-5, 1e-9):
             t = epsilon_from_profile(base, math.log(delta))

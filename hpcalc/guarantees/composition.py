@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.convolved import Convolution, SumOfParts
 from hpcalc.guarantees.curves import ZCDP, CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
@@ -145,33 +146,6 @@ def _slack_region(slack: float, core: Guarantee, rank: Prob) -> Prob:
     return Prob(np.minimum(logaddexp(math.log(slack), keep + inner.log_u), 0.0), keep + inner.log_q)
 
 
-class SumOfParts(Guarantee):
-    """Parts whose Rényi curves, pure epsilons and zCDP parameters add.
-
-    Attributes
-    ----------
-    parts : tuple of (Guarantee, int)
-        Each part with its number of uses.
-    """
-
-    parts: tuple[tuple[Guarantee, int], ...]
-
-    def rdp(self, orders: Array | float) -> Array:
-        order = checked_orders(orders)
-        total = np.zeros(order.shape)
-        for part, count in self.parts:
-            total = total + count * part.rdp(order)
-        return total
-
-    @property
-    def pure_epsilon(self) -> float:
-        return math.fsum(count * part.pure_epsilon for part, count in self.parts)
-
-    @property
-    def zcdp_rho(self) -> float:
-        return math.fsum(count * part.zcdp_rho for part, count in self.parts)
-
-
 @dataclass(frozen=True)
 class RenyiSum(SumOfParts, CurveBase):
     """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
@@ -244,15 +218,11 @@ class Composition(_WithSlack):
         if zcdp and len(gaussian) + len(zcdp) == len(cores):
             rho = math.fsum(count * part.zcdp_rho for part, count in cores)
             return ZCDP(rho), slack, "zCDP parameters added"
-        from hpcalc.guarantees.loss_distribution import (
-            compose_parts,  # a module of its own size, loaded only where a convolution is needed
-        )
-
         if gaussian:  # merge the Gaussians first: fewer parts to convolve
             rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
             cores = [*rest, (_merged_gaussian(gaussian), 1)]
-        convolved = compose_parts(tuple(cores))
-        if convolved is not None:
+        convolved = Convolution(tuple(cores))
+        if convolved.exact_profile:
             return convolved, slack, "privacy-loss distributions convolved"
         return RenyiSum(tuple(cores)), slack, "Rényi curves added"
 

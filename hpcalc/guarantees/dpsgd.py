@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees import Gaussian, Guarantee, PureDP, checked_number, checked_orders
-from hpcalc.guarantees.loss_distribution import ConvolvedBase, Tails
+from hpcalc.guarantees.convolved import ConvolvedBase
+from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
+from hpcalc.guarantees.loss_grid import Tails
+from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
@@ -263,15 +265,14 @@ class DPSGD(ConvolvedBase):
             out[above] = sampled_gaussian_rdp(self.rate, self.sigma, order[above])
         return np.asarray(out, dtype=float)
 
-    def convolution_parts(self) -> tuple[tuple[Guarantee, int], ...]:
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         if self._plain is not None:
-            return ((self._plain, 1),)
-        return ((DPSGD(self.rate, self.sigma, 1), self.steps),)
+            return self._plain.loss_steps()
+        return ((self if self.steps == 1 else DPSGD(self.rate, self.sigma, 1), self.steps),)
 
     @property
-    def symmetric_loss(self) -> bool:
-        """False: adding a record and removing one have losses of different laws."""
-        return False
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self._plain is not None
 
     def loss_tails(self, loss: Array) -> Tails:
         """Law of one step's privacy loss when a record is removed.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
@@ -117,6 +118,21 @@ class Guarantee(ABC):
         """Points of the trade-off curve of a mechanism with this guarantee; None where none is known."""
         curve = self.tradeoff(direction)
         return curve if curve is not None and curve.attained else None
+
+    #: Where (plus and minus) the privacy loss of :meth:`loss_tails` has jumps.
+    loss_jump: float = 0.0
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""
+        return None
+
+    def loss_tails(self, loss: Array) -> Tails:
+        """Tails of the privacy loss in direction 0, for what :meth:`loss_steps` names."""
+        raise NotImplementedError(f"the law of the privacy loss of {self.describe()} is not known")
+
+    def weakened(self, epsilon: float) -> Guarantee:
+        """The mechanism with a smaller pure epsilon that this one can be post-processed to."""
+        raise NotImplementedError(f"{self.describe()} has no pure epsilon to make smaller")
 
     @property
     def pure_epsilon(self) -> float:

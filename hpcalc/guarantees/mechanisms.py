@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score
+from hpcalc.guarantees.loss_grid import Tails, gaussian_tails, laplace_tails, response_tails
 from hpcalc.logspace import (
     Array,
     Prob,
@@ -29,6 +30,13 @@ __all__ = [
 ]
 
 _INF = math.inf
+
+
+def _steps(part: Guarantee, loss: float) -> tuple[tuple[Guarantee, int], ...] | None:
+    """What can be convolved: a loss that is neither nothing nor beyond any grid."""
+    if loss == 0.0:
+        return ()
+    return ((part, 1),) if loss < 1e6 else None
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,19 @@ class PureDP(Guarantee):
         return self.epsilon
 
     @property
+    def loss_jump(self) -> float:  # type: ignore[override]
+        return self.pure_epsilon
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        return _steps(self, self.pure_epsilon)
+
+    def loss_tails(self, loss: Array) -> Tails:
+        return response_tails(self.pure_epsilon, loss)
+
+    def weakened(self, epsilon: float) -> PureDP:
+        return PureDP(epsilon)
+
+    @property
     def zcdp_rho(self) -> float:
         # eps tanh(eps/2) <= eps^2/2: the exact zCDP constant of randomized response.
         return self.epsilon * math.tanh(self.epsilon / 2.0) if self.epsilon < _INF else _INF
@@ -154,6 +175,12 @@ class Gaussian(Guarantee):
         x = normal_score(rank) + s
         return Prob(log_ndtr(x), log_ndtr(-x))
 
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        return _steps(self, self.shift)
+
+    def loss_tails(self, loss: Array) -> Tails:
+        return gaussian_tails(self.shift, loss)
+
     @property
     def zcdp_rho(self) -> float:
         return 0.5 * self.shift * self.shift if self.shift < 1e150 else _INF
@@ -211,6 +238,19 @@ class Laplace(Guarantee):
     def kinks(self) -> Array:
         c, log2 = self.pure_epsilon, math.log(2.0)
         return ndtri_exp(np.array([-c - log2, -log2])) if c < 700.0 else np.empty(0)
+
+    @property
+    def loss_jump(self) -> float:  # type: ignore[override]
+        return self.pure_epsilon
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        return _steps(self, self.pure_epsilon)
+
+    def loss_tails(self, loss: Array) -> Tails:
+        return laplace_tails(self.pure_epsilon, loss)
+
+    def weakened(self, epsilon: float) -> Laplace:
+        return Laplace(1.0 / epsilon)
 
     @property
     def zcdp_rho(self) -> float:

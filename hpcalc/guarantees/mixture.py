@@ -18,7 +18,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders, smaller
-from hpcalc.guarantees.loss_distribution import Tails
+from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.guarantees.search import pair_of, profile_pair
@@ -59,10 +59,8 @@ class _Several(Guarantee):
         """Whether exchanging the two inputs changes nothing."""
         return all(part.symmetric for part in self.parts)
 
-    @property
-    def symmetric_loss(self) -> bool:
-        """Whether exchanging the two inputs leaves the law of the loss unchanged."""
-        return self.symmetric
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
+        return ((self, 1),)
 
     @property
     def orders(self) -> Array | None:  # type: ignore[override]

@@ -22,7 +22,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
-from hpcalc.guarantees.loss_distribution import Tails
+from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.region import region_from_profile
 from hpcalc.guarantees.tradeoff import Tradeoff
@@ -95,10 +95,8 @@ class DominatingPair(Guarantee):
         back = slice(None, None, -1)
         return np.array_equal(self.loss, -self.loss[back]) and np.array_equal(self.log_p, self.log_q[back])
 
-    @property
-    def symmetric_loss(self) -> bool:
-        """Whether exchanging the two inputs leaves the law of the loss unchanged."""
-        return self.symmetric
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
+        return ((self, 1),)
 
     @cached_property
     def _above(self) -> tuple[Array, Array]:

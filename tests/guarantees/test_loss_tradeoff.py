@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP, compose
+from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.guarantees.loss_distribution import Convolution
 
 DELTAS = (1e-2, 1e-5, 1e-8, 1e-12)
 BASES = {

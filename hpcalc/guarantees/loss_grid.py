@@ -1,0 +1,323 @@
+"""The privacy loss of one use of a mechanism, and the two ways to put it on a grid.
+
+The loss is ``L = log dP/dQ``; its law is told by its tails under P and under Q. On a grid of multiples of one step,
+which lie further apart where the loss is large, losses are moved
+
+* **upwards** ("connect the dots"): the P- and Q-mass between two neighbouring grid losses are both kept by moving them
+  to the two ends; the result dominates the mechanism, so its profile is an upper bound;
+* **downwards**: outcomes are merged until the merged outcome has exactly a grid loss; merging is post-processing, so
+  the result is a mechanism that an attacker could really face (used for lower bounds).
+
+References
+----------
+.. [1] V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar, P. Manurangsi, "Connect the dots: tighter discrete approximations
+   of privacy loss distributions", PoPETs 2022.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from hpcalc.logspace import Array, Indices, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
+
+__all__ = [
+    "LOG_TAIL",
+    "Losses",
+    "Source",
+    "Tails",
+    "downwards",
+    "gaussian_tails",
+    "laplace_tails",
+    "log_mgf",
+    "reach_of",
+    "regrid",
+    "response_tails",
+    "sparse",
+    "upwards",
+]
+
+_INF = math.inf
+LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
+_DENSE = 1000  # grid points 0, 1, ..., 1000 steps are all used; further out they lie a thousandth of the loss apart
+_DENSE_OF_MANY = 250  # as many where there are many kinds of steps: costs a 1e-5 of the variance
+_FEW = 16  # kinds of steps that are not many
+_SAME = 1e-13  # relative difference below which two likelihood ratios are the same number
+
+
+class Tails(NamedTuple):
+    """Log-probabilities of ``L > l`` and ``L <= l`` under P and under Q, at an array of losses ``l``."""
+
+    p_above: Array
+    p_below: Array
+    q_above: Array
+    q_below: Array
+
+    def reversed(self) -> Tails:
+        """The same mechanism with P and Q exchanged: the loss changes its sign, so does the side of each tail."""
+        return Tails(self.q_below, self.q_above, self.p_below, self.p_above)
+
+
+TailFunction: TypeAlias = Callable[[Array], Tails]
+
+
+def gaussian_tails(shift: float, loss: Array) -> Tails:
+    """L is ``N(s^2/2, s^2)`` under P and ``N(-s^2/2, s^2)`` under Q."""
+    x, half = loss / shift, 0.5 * shift
+    return Tails(log_ndtr(half - x), log_ndtr(x - half), log_ndtr(-half - x), log_ndtr(x + half))
+
+
+def laplace_tails(c: float, loss: Array) -> Tails:
+    """P = Laplace at 0, Q = Laplace at 1 (scale 1/c): ``L = c (1 - 2x)`` on [0, 1], clipped to [-c, c] outside."""
+    place = np.clip(loss, -c, c)
+    log_half = -math.log(2.0)
+    p_below = np.where(loss < -c, -_INF, np.where(loss >= c, 0.0, log_half - 0.5 * (c - place)))
+    q_above = _within(loss, c, log_half - 0.5 * (c + place))
+    return Tails(log1mexp(p_below), p_below, q_above, log1mexp(q_above))
+
+
+def response_tails(epsilon: float, loss: Array) -> Tails:
+    """Randomized response, losses ε and -ε: it dominates every ε-DP mechanism."""
+    p_above = _within(loss, epsilon, np.full(loss.shape, -float(softplus(-epsilon))))
+    q_above = _within(loss, epsilon, np.full(loss.shape, -float(softplus(epsilon))))
+    return Tails(p_above, log1mexp(p_above), q_above, log1mexp(q_above))
+
+
+def _within(loss: Array, at: float, inside: Array) -> Array:
+    """Log-probability of ``L > loss`` for a loss within [-at, at]."""
+    return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of step: tails of its loss, how often it is used, where (plus and minus) the loss has jumps."""
+
+    tails: TailFunction
+    count: int
+    jump: float = 0.0
+
+    def reversed(self) -> Source:
+        """The same step with P and Q exchanged."""
+        return Source(lambda loss: self.tails(-loss).reversed(), self.count, self.jump)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Laws of several kinds of steps on one grid.
+
+    Attributes
+    ----------
+    index : ndarray of int, shape (m,)
+        The losses, as multiples of the step.
+    step : float
+        The step.
+    log_mass : ndarray, shape (n, m)
+        Logarithm of the P-mass of each loss, for each kind of step.
+    count : ndarray, shape (n,)
+        How often each kind of step is used.
+    log_finite : float
+        Log-probability that no step has an infinite loss.
+    """
+
+    index: Indices
+    step: float
+    log_mass: Array
+    count: Array
+    log_finite: float = 0.0
+
+    @property
+    def loss(self) -> Array:
+        """The losses themselves."""
+        return np.asarray(self.index * self.step, dtype=float)
+
+    @property
+    def used(self) -> float:
+        """How many steps there are."""
+        return float(np.sum(self.count))
+
+    def one_less(self) -> Losses:
+        """One step of the first kind fewer."""
+        return replace(self, count=self.count - (np.arange(self.count.size) == 0))
+
+    def rows(self, chosen: Indices | slice) -> Losses:
+        """Some of the kinds of steps."""
+        return Losses(self.index, self.step, self.log_mass[chosen], self.count[chosen])
+
+    def up_to(self, column: int) -> Losses:
+        """The smaller losses alone; the masses then sum to less than 1."""
+        stop = column + 1
+        return Losses(self.index[:stop], self.step, self.log_mass[:, :stop], self.count, self.log_finite)
+
+
+def log_mgf(losses: Losses, alpha: float) -> tuple[Array, Array]:
+    """Log moment generating function at alpha of each kind of step, and the normalised tilted masses."""
+    x = losses.log_mass + alpha * losses.loss
+    top = np.max(x, axis=1, keepdims=True)
+    weight = np.exp(np.maximum(x - top, -300.0))  # denormal numbers are slow
+    total = np.sum(weight, axis=1, keepdims=True)
+    return (top + np.log(total))[:, 0], weight / total
+
+
+def reach_of(tails: TailFunction, log_tail: float, sign: float) -> float:
+    """A loss beyond which (in the direction of ``sign``) P and Q have at most ``e^log_tail``, nearly the smallest."""
+    x = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 64)])
+    for _ in range(2):
+        t = tails(sign * x)
+        outside = np.flatnonzero((t.p_above if sign > 0 else t.q_below) <= log_tail)
+        if outside.size == 0:
+            return _INF
+        first = max(int(outside[0]), 1)
+        x = np.linspace(x[first - 1], x[first], 64)
+    return float(x[-1])
+
+
+def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indices:
+    """Which multiples of the step make a grid from ``-bottom`` to ``top``.
+
+    A cell of width w adds at most ``w^2 / 4`` to the variance of a loss in it: a thousandth of the loss is as good far
+    from 0 as one step is near it.
+    """
+    last = max(bottom, top, dense + 1)
+    far = np.ceil(dense * np.exp(np.arange(0.0, math.log(last / dense), 1.0 / dense)))
+    out = distinct(np.concatenate([np.arange(dense), far, [bottom, top, *extra]]).astype(np.intp))
+    return np.concatenate([-out[(out > 0) & (out <= bottom)][::-1], out[out <= top]])
+
+
+def _grid(sources: Sequence[Source], step: float, log_tail: float) -> Indices:
+    log_tail -= math.log(sum(source.count for source in sources))
+    reach = [max(reach_of(source.tails, log_tail, sign) for source in sources) for sign in (-1.0, 1.0)]
+    bottom, top = (math.ceil(x / step) for x in reach)
+    jumps = [math.floor(source.jump / step) + i for source in sources for i in (0, 1)]
+    return sparse(bottom, top, _DENSE if len(sources) <= _FEW else _DENSE_OF_MANY, jumps)
+
+
+def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array, Tails]:
+    """Log of the P- and Q-mass of ``loss[i] < L <= loss[i+1]``, from whichever tail loses fewer digits."""
+    t = tails(loss)
+
+    def between(above: Array, below: Array) -> Array:
+        right = above[:-1] < below[1:]
+        first, second = np.where(right, above[:-1], below[1:]), np.where(right, above[1:], below[:-1])
+        return logsubexp(first, second)
+
+    return between(t.p_above, t.p_below), between(t.q_above, t.q_below), t
+
+
+def upwards(sources: Sequence[Source], step: float) -> Losses:
+    """A grid of losses that dominates each mechanism (reference [1], Algorithm 1, written with cell masses)."""
+    index = _grid(sources, step, LOG_TAIL)
+    loss = np.asarray(index * step, dtype=float)
+    log_mass, log_finite = np.empty((len(sources), loss.size)), 0.0
+    for row, source in zip(log_mass, sources, strict=True):
+        log_p, log_q, ends = _cell_masses(source.tails, loss)
+        with np.errstate(invalid="ignore"):
+            # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
+            # (1-w) e^-l + w e^-(l+width) = Q/P
+            ratio = np.where(np.isneginf(log_p), 0.0, log_q - log_p + loss[:-1])
+        share = np.clip(np.expm1(np.minimum(ratio, 0.0)) / np.expm1(-np.diff(loss)), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            row[:-1] = np.log1p(-share) + log_p
+            right = np.log(share) + log_p
+        row[-1] = -_INF
+        row[1:] = logaddexp(row[1:], right)
+        row[0] = logaddexp(row[0], ends.p_below[0])  # smaller losses are moved up to the first
+        log_finite += source.count * math.log1p(-math.exp(ends.p_above[-1]))
+    count = np.array([float(source.count) for source in sources])
+    # Rare losses far below 0 make the transform long and change nothing: they are moved up too.
+    low = np.max(np.logaddexp.accumulate(log_mass, axis=1), axis=0) <= -40.0 - math.log(float(np.sum(count)))
+    first = min(int(np.count_nonzero(low)), int(np.flatnonzero(index == 0)[0]))
+    if first > 0:
+        log_mass[:, first] = np.logaddexp.reduce(log_mass[:, : first + 1], axis=1)
+    return Losses(index[first:], step, log_mass[:, first:], count, log_finite)
+
+
+def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
+    """P-masses at multiples of the step moved upwards to fewer of them, which must reach as far."""
+    right = np.clip(np.searchsorted(grid, index), 1, grid.size - 1)
+    left = right - 1
+    share = np.expm1((grid[left] - index) * step) / np.expm1((grid[left] - grid[right]) * step)
+    share = np.clip(share, 0.0, 1.0)
+    out = np.bincount(right, mass * share, grid.size) + np.bincount(left, mass * (1.0 - share), grid.size)
+    return np.asarray(out, dtype=float)
+
+
+def downwards(sources: Sequence[Source], step: float) -> Losses:
+    """A grid of losses that is a post-processing of each mechanism (a little mass may be left out)."""
+    index = _grid(sources, step, -42.0)
+    index = index[np.abs(index) * step < 700.0]  # likelihood ratios are plain numbers below
+    loss = np.asarray(index * step, dtype=float)
+    between = np.sort(np.concatenate([loss, 0.5 * (loss[1:] + loss[:-1])]))
+    rows = []
+    for source in sources:
+        fine = between
+        if source.jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
+            fine = distinct(np.concatenate([fine, np.nextafter([-source.jump, source.jump], -_INF)]))
+        log_p, log_q, ends = _cell_masses(source.tails, fine)
+        # the tails are merged into one outcome each
+        log_p = np.concatenate([ends.p_below[:1], log_p, ends.p_above[-1:]])
+        log_q = np.concatenate([ends.q_below[:1], log_q, ends.q_above[-1:]])
+        keep = np.isfinite(log_p) & np.isfinite(log_q)
+        masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
+        if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of all
+            masses[int(np.flatnonzero(index == 0)[0])] = 1.0
+        rows.append(masses)
+    with np.errstate(divide="ignore"):
+        return Losses(index, step, np.log(np.array(rows)), np.array([float(source.count) for source in sources]))
+
+
+def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[float]:
+    """Merge outcomes (by increasing p/q) so that every merged outcome has one of the given likelihood ratios.
+
+    ``gap`` is p - ratio q of what is being merged: negative for outcomes of a smaller ratio. Outcomes of a larger
+    ratio are added, the last one in part, until it is zero.
+
+    Returns
+    -------
+    list of float
+        P-mass at each ratio.
+    """
+    masses = [0.0] * len(ratios)
+    at, size = 0, len(p)
+    for i, ratio in enumerate(ratios):
+        gap = mass = 0.0
+        while at < size and p[at] <= ratio * q[at] * (1.0 + _SAME):
+            gain = p[at] - ratio * q[at]
+            if gain >= -_SAME * p[at]:
+                masses[i] += p[at]
+            else:
+                gap += gain
+                mass += p[at]
+            at += 1
+        while gap < 0.0 and at < size:
+            gain = p[at] - ratio * q[at]
+            if gap + gain <= 0.0:
+                gap += gain
+                mass += p[at]
+                at += 1
+            else:
+                part = -gap / gain
+                mass += part * p[at]
+                p[at] *= 1.0 - part
+                q[at] *= 1.0 - part
+                gap = 0.0
+        if gap == 0.0:
+            masses[i] += mass
+        elif i > 0:
+            # Nothing of a larger ratio is left. One grid point lower the remainder is above the ratio, and outcomes
+            # already placed below balance it.
+            lower = ratios[i - 1]
+            gap = mass - lower * (mass - gap) / ratio
+            for k in range(i - 2, -1, -1):
+                loss = masses[k] * (lower / ratios[k] - 1.0)
+                part = 1.0 if loss <= gap else gap / loss
+                mass += part * masses[k]
+                masses[k] *= 1.0 - part
+                gap = max(gap - loss, 0.0)
+                if gap == 0.0:
+                    masses[i - 1] += mass
+                    break
+    return masses
