@@ -41,11 +41,12 @@ _LOG_WRAP = -38.0  # tilted mass that may wrap around in the transform; its boun
 _CHERNOFF = tuple(0.125 * math.sqrt(2.0) ** k for k in range(14))  # exponents tried, in standard deviations
 _STEEP = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # and as such: a rare huge loss is many standard deviations
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
+_SMALLER = (1.0, 0.9, 0.8, 0.7)  # parts of a tilt that are tried in turn
 _COARSER = (1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)  # multiples of the grid step tried in turn
 _RARE = 1e-7  # probability that any step has a jump, where they are counted apart
 _REST = 1e-37  # expected number of sums of jumps that are left out, and the least mass that is followed
-# Grids of a 300th of the loss for one jump, of a 100th for sums of jumps, and for the points of the table.
-_DENSE_JUMP, _DENSE_JUMPS, _DENSE_NODES = 300, 100, 300
+_DENSE_JUMP, _DENSE_NODES = 1000, 400  # grids of such a part of the loss, for one jump and for points of the table
+_JUMPS = 900.0  # about so many grid points for sums of jumps
 _ONE_OF_MANY = 1000.0  # so many steps of one kind differ little from one less
 _ROWS = 32  # so many kinds of steps enter one transform; of more, neighbours are convolved first
 _THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
@@ -161,12 +162,12 @@ def _convolve(losses: Losses, alpha: float, most: int) -> _Tilted | None:
     return _Tilted(first, np.maximum(out, 0.0), error, errors, lost, alpha, scale)
 
 
-def _views(losses: Losses, tilts: Sequence[float], most: int) -> list[_Tilted]:
+def _views(losses: Losses, tilts: Sequence[float], most: int, smaller: Sequence[float] = _SMALLER) -> list[_Tilted]:
     """Convolutions under the given tilts, or somewhat smaller ones, as far as they fit.
 
     Close to the tilt at which rare huge losses take over the tilted sum spreads widely; a little less will do.
     """
-    tried = ((_convolve(losses, shrink * alpha, most) for shrink in (1.0, 0.9, 0.8, 0.7)) for alpha in tilts)
+    tried = ((_convolve(losses, shrink * alpha, most) for shrink in smaller) for alpha in tilts)
     first = (next((view for view in views if view is not None), None) for views in tried)
     return [view for view in first if view is not None]
 
@@ -341,7 +342,7 @@ class _Jumps:
 
     index: Indices
     mass: Array
-    shift: int  # in steps, to be taken off the argument of the smaller losses' profile
+    shift: float  # to be taken off the argument of the smaller losses' profile
 
 
 def _split(losses: Losses) -> tuple[Losses, _Jumps]:
@@ -356,17 +357,18 @@ def _split(losses: Losses) -> tuple[Losses, _Jumps]:
     column = min(int(np.count_nonzero(some > _RARE)), losses.index.size - 1)
     small, index = losses.up_to(column), losses.index[column + 1 :]
     if index.size == 0:
-        return small, _Jumps(index, np.empty(0), 0)
+        return small, _Jumps(index, np.empty(0), 0.0)
     inside = np.sum(weight[:, : column + 1], axis=1)
     one = losses.count @ (weight[:, column + 1 :] / inside[:, None])
     back = np.sum(weight[:, : column + 1] * np.exp(-small.loss), axis=1)
-    shift = math.ceil(max(float(np.max(np.log(back / inside))), 0.0) / losses.step * (1.0 + 1e-9))
+    shift = max(float(np.max(np.log(back / inside))), 0.0) + 1e-15
     total, uses = float(np.sum(one)), losses.used
     alike = losses.count.size == 1  # then binomial(T, j) / T^j is known, else it is at most 1 / j!
     terms = 1
     while terms < uses and math.exp((terms + 1) * math.log(total) - math.lgamma(terms + 2)) > _REST:
         terms += 1
-    fine, coarse = (sparse(0, int(index[-1]) * j, dense) for j, dense in ((1, _DENSE_JUMP), (terms, _DENSE_JUMPS)))
+    dense = math.ceil(_JUMPS / math.log(2.0 + index[-1] * terms / index[0]))
+    fine, coarse = (sparse(0, int(index[-1]) * j, part) for j, part in ((1, _DENSE_JUMP), (terms, dense)))
     fine, coarse = (np.append(index[:1], grid[grid > index[0]]) for grid in (fine, coarse))
     first, base = regrid(index, one, fine, losses.step), regrid(index, one, coarse, losses.step)
     power, mass, factor = base, np.zeros(coarse.size), 1.0
@@ -387,7 +389,12 @@ def _with_jumps(small: Losses, jumps: _Jumps, views: Sequence[_Tilted], fewer: S
     plain = np.exp(np.minimum.accumulate(np.minimum(_best(fewer, step, first), 0.0)))
     nodes = sparse(0, own.size - 1 + int(np.max(jumps.index, initial=0)), _DENSE_NODES)
     order = np.argsort(jumps.index, kind="stable")
-    index, mass = jumps.index[order] + jumps.shift + first, jumps.mass[order]
+    whole = math.floor(jumps.shift / step)
+    index, mass = jumps.index[order] + whole + first, jumps.mass[order]
+    # a profile is convex in e^t: between two points it is below their chord
+    part = math.expm1(whole * step - jumps.shift) / math.expm1(-step)
+    plain[1:] = part * plain[:-1] + (1.0 - part) * plain[1:]
+    plain[0] = min(plain[0] + jumps.shift, 1.0)
     # after a jump beyond the table's range the profile is 1 - (1 - delta(t0)) e^(t-t0), linear in e^t
     keep = 1.0 - min(float(plain[0]), 1.0 - _EPS)
     beyond = _suffix_sums(mass), _suffix_sums(mass * np.exp(-index * step))
@@ -472,8 +479,7 @@ def finite_pair(losses: Losses, scale: float, most: int, outcomes: int = 4000) -
     step = losses.step
     (right,), _ = _tilts(losses, scale, (12.0,))
     # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
-    tried = (_convolve(losses, alpha, most) for alpha in (0.0, -1.0, right, -1.0 - right))
-    seen = [view for view in tried if view is not None]
+    seen = _views(losses, (0.0, -1.0, right, -1.0 - right), most, (*_SMALLER, 0.5, 0.25))
     if not seen:
         return None
     first = min(view.first for view in seen)
