@@ -1,28 +1,35 @@
-"""What the pictures show: series of numbers with axes, whoever draws them."""
+"""What the pictures show: series of numbers with axes, whoever draws them. Nothing here evaluates a bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hpcalc.conversion import delta_at
-from hpcalc.errors import HpcalcError
 from hpcalc.laws import Law, RunCount
-from hpcalc.logspace import Prob, round_up
+from hpcalc.logspace import Prob, Upper
+from hpcalc.output.digits import fixed, short
+from hpcalc.output.phrases import law_words, run_words
 from hpcalc.questions.comparing import CompareResult, Entry
+from hpcalc.questions.curves import SearchCurves
 from hpcalc.questions.planning import PlanResult
-from hpcalc.questions.rows import Aims, quantile_or_none
+from hpcalc.questions.rows import Aims, law_document, quantile_or_none
 from hpcalc.questions.search_cost import BoundResult
 from hpcalc.questions.usefulness import UtilityResult
 
-__all__ = ["Axis", "Panel", "Series", "panels_of"]
+__all__ = ["ONE_RUN", "Axis", "Limit", "Panel", "Series", "panels_of"]
 
-_LOG10 = math.log(10.0)
 _LARGEST_MEAN = 1e9  # what lies beyond is told, not drawn
+_SQUASHED = 5.0  # an axis is logarithmic where the largest row is this many times the middle one
+#: Style of what a search is held against.
+ONE_RUN = 0
+# One style a law, in every picture.
+_STYLES = {"poisson": 1, "tnb:eta=-0.5": 2, "tnb:eta=0": 3, "logarithmic": 3, "tnb:eta=0.5": 4, "tnb:eta=1": 5,
+           "geometric": 5, "fixed": 6, "composition": 6, "binomial": 7}  # fmt: skip
+_OTHERS = (8, 9, 7, 6, 5, 4, 3, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -45,16 +52,30 @@ class Series:
         For the legend.
     x, y : tuple of float
     style : int
-        Series of the same thing have the same style in every panel.
+        Series of the same thing have the same style in every picture.
     line : bool
         Whether the points are joined.
+    steps : bool
+        Whether a value holds up to its x from the x before, as the distribution of whole numbers does.
+    ring : bool
+        Whether single points are hollow and large: the one to look at.
     """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: int = 0
+    style: int = ONE_RUN
     line: bool = True
+    steps: bool = False
+    ring: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A line across the panel at one value of x."""
+
+    name: str
+    x: float
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,10 @@ class Panel:
     ----------
     shaded : Series or None
         A curve below which nothing can be: the area under it is shaded.
+    limit : Limit or None
+        What was asked to be met.
+    caption : str
+        What was asked, the same for all panels of an answer.
     """
 
     title: str
@@ -72,12 +97,21 @@ class Panel:
     y: Axis
     series: tuple[Series, ...]
     shaded: Series | None = None
+    limit: Limit | None = None
+    caption: str = ""
 
 
-def panels_of(result: Any) -> list[Panel]:
-    """The pictures of an answer; none for an answer that has none."""
+def panels_of(result: Any, curves: SearchCurves | None = None) -> list[Panel]:
+    """The pictures of an answer; none for an answer that has none.
+
+    Parameters
+    ----------
+    result : BoundResult, CompareResult, PlanResult or UtilityResult
+    curves : SearchCurves, optional
+        Of a ``BoundResult``, what is drawn of it.
+    """
     if isinstance(result, BoundResult):
-        found = _bound(result)
+        found = _bound(result, curves) if curves is not None else []
     elif isinstance(result, CompareResult):
         found = _compare(result)
     elif isinstance(result, PlanResult):
@@ -89,64 +123,71 @@ def panels_of(result: Any) -> list[Panel]:
     return [panel for panel in found if any(series.x for series in panel.series)]
 
 
-def _series(name: str, points: Iterable[tuple[float | None, float | None]], style: int, line: bool = True) -> Series:
+def _series(
+    name: str, points: Iterable[tuple[float | None, float | None]], style: int, line: bool = True, **marks: bool
+) -> Series:
     kept = [(x, y) for x, y in points if x is not None and y is not None and math.isfinite(x) and math.isfinite(y)]
-    return Series(name, tuple(x for x, _ in kept), tuple(y for _, y in kept), style, line)
+    return Series(name, tuple(x for x, _ in kept), tuple(y for _, y in kept), style, line, **marks)
+
+
+def _style(dist: str, parameters: dict[str, Any]) -> int:
+    eta = parameters.get("eta")
+    return _STYLES.get(f"{dist}:eta={eta:g}" if isinstance(eta, (int, float)) else dist, _OTHERS[0])
+
+
+def _styles(families: Iterable[Any]) -> dict[str, int]:
+    """A style for every law: its own in every picture, a free one for what has none."""
+    out: dict[str, int] = {}
+    for family in families:
+        if family.label in out:
+            continue
+        style = _style(family.dist, dict(family.parameters))
+        out[family.label] = style if style not in out.values() else next(
+            (other for other in _OTHERS if other not in out.values()), style)  # fmt: skip
+    return out
 
 
 # bound
 
 
-def _bound(result: BoundResult) -> list[Panel]:
-    if result.best is None:
-        return []
-    found = [_profile(result)]
-    if result.base.slack == 0.0:
-        orders = 1.0 + np.exp(np.linspace(math.log(0.1), math.log(255.0), 41))
-        if result.base.orders is not None:
-            orders = result.base.orders[np.isfinite(result.base.orders)]
-        whole = [(row["order"], row["epsilon"]) for row in result.rdp_curve(orders)]
-        one = zip(orders.tolist(), np.asarray(result.base.rdp(orders)).tolist(), strict=True)
-        found.insert(
-            0,
-            Panel(
-                "Rényi curve",
-                Axis("order λ", log=True),
-                Axis("Rényi divergence (nats)", log=True),
-                (_series("whole search", whole, 0), _series("one run", one, 1)),
-            ),
-        )
-    return found
-
-
-def _profile(result: BoundResult) -> Panel:
-    epsilon = result.epsilon
-    top = 1.6 * epsilon if epsilon > 0.0 else 1.0
-    grid = np.linspace(0.0, top, 49)
-    whole = result.log_profile(grid) / _LOG10
-    one = np.array([_one_run(result, float(e)) for e in grid])
-    log_delta = math.log10(result.delta) if result.delta > 0.0 else -6.0
-    floor = max(2.0 * log_delta - 1.0, -300.0)
-    shown = [
-        _series(name, ((float(e), float(d)) for e, d in zip(grid, log, strict=True) if d >= floor), style)
-        for name, log, style in (("whole search", whole, 0), ("one run", one, 1))
-    ]
-    name = f"ε = {round_up(epsilon, 4):g} at δ = {result.delta:g}".replace("e-0", "e-")
-    asked = Series(name, (epsilon,), (log_delta,), 2, line=False) if result.delta > 0.0 else None
-    return Panel(
+def _bound(result: BoundResult, curves: SearchCurves) -> list[Panel]:
+    law = law_document(result.runs)
+    style = _style(str(law["dist"]), law)
+    caption = f"{run_words(result.base.describe())}; {law_words(law)}; δ = {short(result.delta)}"
+    answer = [curves.answer] if curves.answer is not None else []
+    told = f"ε = {fixed(Upper(result.epsilon))} at δ = {short(result.delta)}"
+    floor = min(y for _, y in curves.profile) if curves.profile else None
+    asked = result.max_epsilon
+    limit = Limit(f"limit ε = {short(asked)}", asked) if asked is not None and asked <= curves.widest else None
+    low = curves.out_of_reach
+    profile = Panel(
         "Privacy profile",
-        Axis("ε", least=0.0),
+        Axis("ε", least=0.0, most=curves.widest),
         Axis("log10 δ", most=0.0, least=floor),
-        (*shown, *((asked,) if asked is not None else ())),
-        None,
+        (
+            _series("whole search", curves.profile, style),
+            _series("one run", curves.one_profile, ONE_RUN),
+            *([_series(told, answer, style, False, ring=True)] if answer else []),
+        ),
+        _series("out of reach: a mechanism costs this", low, ONE_RUN) if low else None,
+        limit,
+        caption,
     )
-
-
-def _one_run(result: BoundResult, epsilon: float) -> float:
-    try:
-        return delta_at(result.base, epsilon, result.conversion).value / _LOG10
-    except HpcalcError:
-        return math.inf
+    if not curves.renyi:
+        return [profile]
+    best = [curves.best] if curves.best is not None else []
+    renyi = Panel(
+        "Rényi curve",
+        Axis("order λ", log=True),
+        Axis("Rényi divergence (nats)", log=True),
+        (
+            _series("whole search", curves.renyi, style),
+            _series("one run", curves.one_renyi, ONE_RUN),
+            *([_series(f"order {best[0][0]:.4g} decides", best, style, False, ring=True)] if best else []),
+        ),
+        caption=caption,
+    )
+    return [renyi, profile]
 
 
 # compare
@@ -155,30 +196,42 @@ def _one_run(result: BoundResult, epsilon: float) -> float:
 def _compare(result: CompareResult) -> list[Panel]:
     swept = "sweep" in result.footing
     curves = result.entries if swept else result.curves
-    labels = list(dict.fromkeys(entry.family.label for entry in result.entries))
+    styles = _styles(entry.family for entry in result.entries)
+    names = {entry.family.label: entry.family.title.removeprefix("truncated ").replace(", eta", ", η")
+             for entry in result.entries}  # fmt: skip
 
-    def series(pick: Any) -> tuple[Series, ...]:
+    def series(pick: Callable[[Entry], tuple[float | None, float | None]]) -> tuple[Series, ...]:
         out = []
-        for style, label in enumerate(labels):
+        for label, style in styles.items():
             line = [pick(entry) for entry in curves if entry.family.label == label and _drawn(entry)]
             marks = [pick(entry) for entry in result.entries if entry.family.label == label and _drawn(entry)]
             if line:
-                out.append(_series(label, line, style))
+                out.append(_series(names[label], line, style))
             if marks and not swept:
-                out.append(_series("" if line else label, marks, style, line=False))
-        return tuple(out)
+                out.append(_series("" if line else names[label], marks, style, line=False))
+        return tuple(one for one in out if one.x)
 
-    costs = [entry.cost.epsilon for entry in result.entries if _drawn(entry) and entry.cost is not None]
-    top = max((cost for cost in costs if math.isfinite(cost)), default=None)
+    costs = sorted(entry.cost.epsilon for entry in result.entries if _drawn(entry) and entry.cost is not None)
+    costs = [cost for cost in costs if math.isfinite(cost)]
+    log = bool(costs) and costs[-1] > _SQUASHED * costs[(len(costs) - 1) // 2] and costs[0] > 0.0
     # curves go on far beyond the rows; where there are rows, they are what is looked at
-    return _trade_offs(series, result.aims, None if swept or not top else 1.3 * top)
+    most = None if swept or not costs else 1.3 * costs[-1]
+    at = result.footing.get("at_epsilon")
+    caption = f"{run_words(result.base.describe())}; δ = {short(result.delta)}"
+    return _trade_offs(
+        series,
+        result.aims,
+        Axis("ε of the whole search", log, None if log else 0.0, most),
+        Limit(f"ε = {short(at)}", float(at)) if at is not None else None,
+        caption if swept else f"{caption}; large marks: the rows",
+    )
 
 
 def _drawn(entry: Entry) -> bool:
     return entry.runs is not None and entry.cost is not None and entry.runs.mean <= _LARGEST_MEAN
 
 
-def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
+def _trade_offs(series: Any, aims: Aims, epsilon: Axis, limit: Limit | None, caption: str) -> list[Panel]:
     """Cost against length, and what the search finds against cost: the paper's Figures 2 to 6."""
 
     def cost(entry: Entry) -> float | None:
@@ -187,20 +240,23 @@ def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
     def found(key: str) -> Any:
         return lambda entry: (cost(entry), aims.fields(entry.runs).get(key) if entry.runs is not None else None)
 
-    epsilon = Axis("ε of the whole search", least=0.0, most=most)
     runs = Axis("mean number of runs E[K]", log=True)
     lengths = series(lambda entry: (entry.runs.mean if entry.runs is not None else None, cost(entry)))
-    quantile = Axis("expected quantile", most=1.0)
-    panels = [
-        Panel("Cost" if most is None else "Cost (large marks: the rows)", runs, epsilon, lengths),
-        Panel("Quantile of the best run", epsilon, quantile, series(found("expected_quantile"))),
-    ]
-    if aims.success_rate is not None:
-        title, chance = f"Success (one run: {aims.success_rate:g})", Axis("chance of success", least=0.0)
-        panels.append(Panel(title, epsilon, chance, series(found("success_probability"))))
-    if aims.scores is not None:
-        panels.append(Panel("Best score", epsilon, Axis("expected best score"), series(found("expected_score"))))
+    panels = [Panel("Cost", runs, epsilon, lengths, caption=caption)]
+    for key, title, axis in _worth(aims):
+        panels.append(Panel(title, epsilon, axis, series(found(key)), limit=limit, caption=caption))
     return panels
+
+
+def _worth(aims: Aims) -> list[tuple[str, str, Axis]]:
+    """What a search finds, as far as it was asked for."""
+    out = [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0))]
+    if aims.success_rate is not None:
+        title = f"Success (one run: {aims.success_rate:g})"
+        out.append(("success_probability", title, Axis("chance of success", least=0.0)))
+    if aims.scores is not None:
+        out.append(("expected_score", "Best score", Axis("expected best score")))
+    return out
 
 
 # plan
@@ -208,39 +264,47 @@ def _trade_offs(series: Any, aims: Aims, most: float | None) -> list[Panel]:
 
 def _plan(result: PlanResult) -> list[Panel]:
     solved = [item for item in result.solutions if item.runs is not None]
+    styles = _styles(item.family for item in solved)
 
     def series(key: str) -> tuple[Series, ...]:
         out = []
-        for style, item in enumerate(solved):
+        for index, item in enumerate(solved):
             assert item.runs is not None
             late = quantile_or_none(item.runs, 0.95)
-            if late is not None and late <= _LARGEST_MEAN:
-                point = (float(max(late, 1)), result.aims.fields(item.runs).get(key))
-                out.append(_series(item.family.label, [point], style, line=False))
+            if late is None or late > _LARGEST_MEAN:
+                continue
+            point = (float(max(late, 1)), result.aims.fields(item.runs).get(key))
+            name = item.family.title.removeprefix("truncated ").replace(", eta", ", η")
+            if index == 0 and item is result.best:
+                out.append(_series("recommended", [point], ONE_RUN, False, ring=True))
+            out.append(_series(name, [point], styles[item.family.label], line=False))
         return tuple(out)
 
+    most = result.constraints.get("max_runs_p95")
+    limit = Limit(f"limit {most:g} runs", float(most)) if most is not None else None
+    target = f"ε <= {short(result.target_epsilon)} at " if result.target_epsilon is not None else ""
+    run = f"{run_words(result.base.describe())}; " if result.base is not None else ""
+    caption = f"{run}{target}δ = {short(result.delta)}"
     runs = Axis("runs, 95 % quantile", log=True)
-    wanted = [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0))]
-    if result.aims.success_rate is not None:
-        wanted.append(("success_probability", "Chance of success", Axis("chance of success", least=0.0)))
-    if result.aims.scores is not None:
-        wanted.append(("expected_score", "Best score", Axis("expected best score")))
-    return [Panel(title, runs, axis, series(key)) for key, title, axis in wanted]
+    return [Panel(title, runs, axis, series(key), limit=limit, caption=caption)
+            for key, title, axis in _worth(result.aims)]  # fmt: skip
 
 
 # utility
 
 
 def _utility(result: UtilityResult) -> list[Panel]:
-    found = [_run_time(result.runs)]
+    law = law_document(result.runs)
+    style = _style(str(law["dist"]), law)
+    found = [_run_time(result.runs, style)]
     if isinstance(result.runs, Law):
-        found.append(_chance(result.runs, result.success_rate))
+        found.append(_chance(result.runs, result.success_rate, style))
         if result.score is not None and result.scores is not None:
-            found.append(_scores(result.runs, result.scores, result.minimize))
-    return found
+            found.append(_scores(result.runs, result.scores, result.minimize, style))
+    return [replace(panel, caption=law_words(law)) for panel in found]
 
 
-def _run_time(runs: RunCount) -> Panel:
+def _run_time(runs: RunCount, style: int) -> Panel:
     late = quantile_or_none(runs, 0.999)
     top = min(float(late if late is not None else 1e9), _LARGEST_MEAN)
     many = top > 60.0
@@ -254,20 +318,24 @@ def _run_time(runs: RunCount) -> Panel:
         "Run time",
         Axis("number of runs k", log=many),
         Axis("chance of at least k runs", least=0.0, most=1.0),
-        (_series("P[K ≥ k]", more, 0), _series("50, 95, 99 % of searches end by", marks, 2, line=False)),
+        (
+            _series("P[K ≥ k]", more, style, steps=True),
+            _series("50, 95, 99 % of searches end by", marks, style, line=False, ring=True),
+        ),
     )
 
 
-def _chance(law: Law, rate: float | None) -> Panel:
+def _chance(law: Law, rate: float | None, style: int) -> Panel:
     low = min(1e-3, 0.1 * rate) if rate is not None else 1e-3
     share = np.exp(np.linspace(math.log(low), 0.0, 49))
     chance = np.exp(law.log_survival(Prob.from_u(share)))
     series = [
-        _series(f"best of K, E[K] = {law.mean:.4g}", zip(share.tolist(), chance.tolist(), strict=True), 0),
-        _series("one run", ((float(u), float(u)) for u in share), 1),
+        _series(f"best of K, E[K] = {law.mean:.4g}", zip(share.tolist(), chance.tolist(), strict=True), style),
+        _series("one run", ((float(u), float(u)) for u in share), ONE_RUN),
     ]
     if rate is not None:
-        series.append(_series("the rate given", [(rate, float(np.exp(law.log_survival(Prob.from_u(rate)))))], 2, False))
+        given = (rate, float(np.exp(law.log_survival(Prob.from_u(rate)))))
+        series.append(_series("the rate given", [given], style, False, ring=True))
     return Panel(
         "Chance of a good run",
         Axis("share of good candidates", log=True),
@@ -276,7 +344,7 @@ def _chance(law: Law, rate: float | None) -> Panel:
     )
 
 
-def _scores(law: Law, scores: Sequence[float], minimize: bool) -> Panel:
+def _scores(law: Law, scores: Sequence[float], minimize: bool, style: int) -> Panel:
     """Distribution functions of one run's score and of the best of K given K >= 1."""
     ordered = np.sort(np.array(scores, dtype=float))
     count = ordered.size
@@ -293,7 +361,7 @@ def _scores(law: Law, scores: Sequence[float], minimize: bool) -> Panel:
         Axis("score"),
         Axis("share at or below", least=0.0, most=1.0),
         (
-            _series("best of K", zip(ordered[keep].tolist(), best[keep].tolist(), strict=True), 0),
-            _series("one run", zip(ordered[keep].tolist(), below[keep].tolist(), strict=True), 1),
+            _series("best of K", zip(ordered[keep].tolist(), best[keep].tolist(), strict=True), style),
+            _series("one run", zip(ordered[keep].tolist(), below[keep].tolist(), strict=True), ONE_RUN),
         ),
     )

@@ -65,12 +65,19 @@ def plot_result(
     if target != "-" and kind not in FORMATS:
         raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
     from hpcalc.output.panels import panels_of
+    from hpcalc.questions.curves import search_curves
+    from hpcalc.questions.search_cost import BoundResult
 
-    panels = panels_of(result)
+    panels = panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None)
     if target == "-":
+        import textwrap
+
+        from hpcalc.output.legible import legible
         from hpcalc.output.textchart import text_chart
 
-        return "\n".join(text_chart(panel, width or 80, encoding) for panel in panels)
+        caption = textwrap.wrap(legible(panels[0].caption, encoding), width or 80) if panels else []
+        charts = [text_chart(panel, width or 80, encoding) for panel in panels]
+        return "\n".join([*("".join(f"{line}\n" for line in lines) for lines in [caption] if lines), *charts])
     if panels:
         from hpcalc.output.figure import figure_bytes
 

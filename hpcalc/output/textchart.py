@@ -12,7 +12,8 @@ __all__ = ["text_chart"]
 
 _HEIGHT = 16
 _LEAST_WIDTH = 40
-_MARKS = "ox+*#@%&"
+_MARKS = "ox+*#@%&$="
+_RING = "O"
 
 
 class _Scale:
@@ -89,6 +90,7 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     boxes = can_say("│─└┤┬░", encoding)
     bar, dash, corner, notch, tick, shade = "│─└┤┬░" if boxes else "|-+++."
     shaded = panel.shaded
+    limit = panel.limit
     everything = [*panel.series, *([shaded] if shaded is not None else [])]
     y_scale = _Scale(panel.y, [y for series in everything for y in series.y], _HEIGHT)
     y_labels: dict[int, str] = {}
@@ -98,10 +100,13 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
             y_labels[round(place)] = _shown(value)
     margin = max(map(len, y_labels.values()), default=1) + 1
     columns = width - margin - 2
-    x_scale = _Scale(panel.x, [x for series in everything for x in series.x], columns)
+    x_scale = _Scale(panel.x, [x for series in everything for x in series.x] + ([limit.x] if limit else []), columns)
     cells = [[" "] * columns for _ in range(_HEIGHT)]
     if shaded is not None:
         _fill(cells, shaded, x_scale, y_scale, shade)
+    column = x_scale.place(limit.x) if limit is not None else None
+    for line in cells if column is not None else ():
+        line[round(column or 0.0)] = bar
     for series in panel.series:
         _trace(cells, series, x_scale, y_scale)
     lines = [panel.title, panel.y.label]
@@ -110,7 +115,7 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
         lines.append(f"{label:>{margin}} {notch if label else bar}{''.join(cells[row])}")
     lines += _x_axis(x_scale, margin, columns, corner, dash, tick)
     lines.append(f"{'':{margin + 2}}{panel.x.label:^{columns}}")
-    lines += _key(panel, width, shade)
+    lines += _key(panel, width, shade, bar)
     return "".join(legible(line.rstrip(), encoding) + "\n" for line in lines)
 
 
@@ -136,13 +141,15 @@ def _between(points: list[tuple[float, float]], x: float) -> float:
 
 def _trace(cells: list[list[str]], series: Series, x_scale: _Scale, y_scale: _Scale) -> None:
     mark = _MARKS[series.style % len(_MARKS)]
-    mark = mark if series.line else mark.upper() if mark.isalpha() else mark
+    mark = _RING if series.ring else mark
     places = [(x_scale.place(x), y_scale.place(y)) for x, y in zip(series.x, series.y, strict=True)]
     inside = [(x, y) for x, y in places if x is not None and y is not None]
     for x, y in inside:
         cells[round(y)][round(x)] = mark
     if series.line:
         for (x0, y0), (x1, y1) in pairwise(inside):
+            if series.steps:  # the value to the right holds
+                y0 = y1
             steps = 2 * max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
             for i in range(1, steps):
                 column, row = round(x0 + (x1 - x0) * i / steps), round(y0 + (y1 - y0) * i / steps)
@@ -166,15 +173,16 @@ def _x_axis(scale: _Scale, margin: int, columns: int, corner: str, dash: str, ti
     return [f"{'':{margin}} {corner}{''.join(axis)}", "".join(labels)]
 
 
-def _key(panel: Panel, width: int, shade: str) -> list[str]:
+def _key(panel: Panel, width: int, shade: str, bar: str) -> list[str]:
     """Which mark is which, as many to a line as fit."""
     entries = []
     for series in panel.series:
-        mark = _MARKS[series.style % len(_MARKS)]
         if series.name:
-            entries.append(f"{mark if series.line or not mark.isalpha() else mark.upper()} {series.name}")
+            entries.append(f"{_RING if series.ring else _MARKS[series.style % len(_MARKS)]} {series.name}")
     if panel.shaded is not None:
         entries.append(f"{shade} {panel.shaded.name}")
+    if panel.limit is not None:
+        entries.append(f"{bar} {panel.limit.name}")
     lines: list[str] = []
     for entry in entries:
         if lines and len(lines[-1]) + 3 + len(entry) <= width:

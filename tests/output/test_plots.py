@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpcalc import (
+    DPSGD,
     ZCDP,
     ApproxDP,
     DataFileError,
@@ -26,15 +27,17 @@ from hpcalc import (
     plan,
     utility,
 )
-from hpcalc.output.panels import Axis, Panel, Series, panels_of
+from hpcalc.output.panels import ONE_RUN, Axis, Limit, Panel, Series, panels_of
 from hpcalc.output.plots import plot_result
 from hpcalc.output.textchart import text_chart
+from hpcalc.questions.curves import search_curves
+from hpcalc.questions.search_cost import BoundResult
 
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, object]:
     return {
-        "bound": bound(Gaussian(2.0), Poisson(10.0)),
+        "bound": bound(Gaussian(2.0), Poisson(10.0), max_epsilon=5.0),
         "compare": compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
         "sweep": compare(ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
         "plan": plan(ZCDP(0.1), target_epsilon=3.0, method="paper"),
@@ -44,9 +47,13 @@ def answers() -> dict[str, object]:
     }
 
 
+def drawn(result: object) -> list[Panel]:
+    return panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None)
+
+
 _TITLES = {
     "bound": ["Rényi curve", "Privacy profile"],
-    "compare": ["Cost (large marks: the rows)", "Quantile of the best run", "Success (one run: 0.01)"],
+    "compare": ["Cost", "Quantile of the best run", "Success (one run: 0.01)"],
     "sweep": ["Cost", "Quantile of the best run"],
     "plan": ["Quantile of the best run"],
     "utility": ["Run time", "Chance of a good run", "Scores"],
@@ -55,7 +62,7 @@ _TITLES = {
 
 @pytest.mark.parametrize("kind", _TITLES)
 def test_every_answer_has_its_pictures(answers: dict[str, object], kind: str) -> None:
-    panels = panels_of(answers[kind])
+    panels = drawn(answers[kind])
     assert [panel.title for panel in panels] == _TITLES[kind]
     for panel in panels:
         assert panel.x.label
@@ -63,12 +70,13 @@ def test_every_answer_has_its_pictures(answers: dict[str, object], kind: str) ->
         for series in panel.series:
             assert len(series.x) == len(series.y) > 0
         # one style means one thing
-        styles = [(series.style, series.name) for series in panel.series if series.name]
+        styles = [(series.style, series.name) for series in panel.series if series.name and not series.ring]
         assert len({style for style, _ in styles}) == len(styles)
+        assert panel.caption
 
 
 def test_the_lower_bound_stays_below_the_profile(answers: dict[str, object]) -> None:
-    panel = panels_of(answers["bound"])[1]
+    panel = drawn(answers["bound"])[1]
     assert panel.shaded is not None
     whole = panel.series[0]
     for x, y in zip(panel.shaded.x, panel.shaded.y, strict=True):
@@ -78,12 +86,71 @@ def test_the_lower_bound_stays_below_the_profile(answers: dict[str, object]) -> 
 
 
 def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]) -> None:
-    cost = panels_of(answers["compare"])[0]
+    cost = drawn(answers["compare"])[0]
     for line, mark in zip(cost.series[0::2], cost.series[1::2], strict=True):
         assert line.line
         assert not mark.line
         near = min(range(len(line.x)), key=lambda i: abs(line.x[i] - mark.x[0]))
         assert line.y[near] == pytest.approx(mark.y[0], rel=0.1)
+
+
+def test_a_law_has_one_style_in_every_picture(answers: dict[str, object]) -> None:
+    styles: dict[str, set[int]] = {}
+    for kind in ("compare", "sweep", "plan"):
+        for panel in drawn(answers[kind]):
+            for series in panel.series:
+                styles.setdefault(series.name, set()).add(series.style)
+    assert all(len(found) == 1 for name, found in styles.items() if name)
+    poisson, tnb = styles["Poisson"].pop(), styles["negative binomial, η 0"].pop()
+    assert ONE_RUN not in (poisson, tnb)
+    assert {panel.series[0].style for panel in drawn(answers["bound"])} == {poisson}
+    assert {panel.series[0].style for panel in drawn(answers["utility"])} == {tnb}
+
+
+def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, object]) -> None:
+    renyi, profile = drawn(answers["bound"])
+    for panel in (renyi, profile):
+        ring = next(series for series in panel.series if series.ring)
+        assert (ring.x[0], ring.y[0]) in set(zip(panel.series[0].x, panel.series[0].y, strict=True))
+    assert profile.limit == Limit("limit ε = 5", 5.0)
+    assert (
+        profile.caption
+        == "Gaussian mechanism, noise multiplier 2; Poisson, μ 10, mean 10, P[K = 0] 4.53999e-5; δ = 1e-6"
+    )
+    assert "limit ε = 5" in text_chart(profile, 60)
+
+
+def test_the_recommended_plan_is_marked(answers: dict[str, object]) -> None:
+    for panel in drawn(answers["plan"]):
+        ring, first = panel.series[:2]
+        assert (ring.name, ring.ring, ring.x, ring.y) == ("recommended", True, first.x, first.y)
+
+
+def test_the_renyi_panel_of_dp_sgd_ends_where_nothing_is_decided() -> None:
+    answer = bound(DPSGD(0.0042667, 1.1, 1000), Poisson(10.0), delta=1e-5)
+    renyi = drawn(answer)[0]
+    assert max(renyi.series[0].y) <= 6.0 * answer.epsilon
+
+
+def test_the_number_of_runs_is_drawn_as_steps(answers: dict[str, object]) -> None:
+    time = drawn(answers["utility"])[0]
+    assert time.series[0].steps
+    assert time.series[0].x[:3] == (1.0, 2.0, 3.0)
+
+
+def test_one_dear_law_does_not_squash_the_others() -> None:
+    answer = compare(ZCDP(1.0), ["poisson", "tnb:eta=0", "tnb:eta=1", "composition"], mean=100.0, lower=False)
+    assert drawn(answer)[0].y.log
+
+
+def test_drawing_evaluates_no_bound(answers: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a bound was evaluated")
+
+    for name in ("bounds_for", "epsilon_at", "epsilon_from_rdp", "epsilon_from_profile", "lower_bound"):
+        monkeypatch.setattr(f"hpcalc.questions.search_cost.{name}", refuse)
+    for kind in ("compare", "sweep", "plan", "utility"):
+        assert panels_of(answers[kind])
 
 
 @pytest.mark.parametrize(
@@ -101,10 +168,10 @@ def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]
     ids=lambda result: result.document()["command"],
 )
 def test_unusual_answers_are_drawn(result: object) -> None:
-    for width in (40, 100):
-        text = plot_result(result, "-", width=width)
-        assert text
-        assert max(map(len, text.splitlines())) <= width
+    panels = drawn(result)
+    assert panels
+    for width, panel in itertools.product((40, 100), panels):
+        assert max(map(len, text_chart(panel, width).splitlines())) <= width
 
 
 def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
@@ -119,7 +186,7 @@ def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", _TITLES)
 def test_text_charts_fit_and_name_everything(answers: dict[str, object], kind: str) -> None:
-    for panel in panels_of(answers[kind]):
+    for panel in drawn(answers[kind]):
         for width in (40, 60, 80, 100):
             text = text_chart(panel, width)
             assert max(map(len, text.splitlines())) <= width
@@ -191,11 +258,11 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
     def curves(path: Path) -> int:
         return len([item for item in ET.fromstring(path.read_text()).iter() if "line2d" in item.get("id", "")])
 
-    shown = Path(__file__).parent / "pictures" / "laws.svg"
+    shown = Path(__file__).parents[1] / "pictures" / "laws.svg"
     answer = compare(ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False, curves=True)
     plot_result(answer, str(tmp_path / "laws.svg"))
     assert curves(shown) == curves(tmp_path / "laws.svg") > 30
-    readme = Path(__file__).parent.parent / "README.md"
+    readme = Path(__file__).parents[2] / "README.md"
     assert "tests/pictures/laws.svg" in readme.read_text(encoding="utf-8")
 
 
@@ -205,7 +272,7 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> 
     from hpcalc.output.figure import make_figure
 
     for kind in _TITLES:
-        panels = panels_of(answers[kind])
+        panels = drawn(answers[kind])
         for size in (None, (2.7, 2.4)):
             with make_figure(panels, size) as figure:
                 FigureCanvasAgg(figure).draw()
@@ -225,7 +292,7 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> 
 
 
 def test_curves_differ_in_more_than_colour() -> None:
-    from hpcalc.output.plots import figure
+    from hpcalc.output import figure
 
     count = min(len(figure._COLOURS), len(figure._LINES), len(figure._MARKERS))
     assert count >= 6
@@ -234,7 +301,7 @@ def test_curves_differ_in_more_than_colour() -> None:
 
 
 def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, object], tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match="--plot"):
+    with pytest.raises(DataFileError, match="cannot be written"):
         plot_result(answers["sweep"], str(tmp_path / "nowhere" / "a.svg"))
     path = tmp_path / "a.svg"
     path.write_text("old")

@@ -1,0 +1,130 @@
+"""What a picture of a search's cost shows: its Rényi curve and its privacy profile beside one run's."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcalc.conversion import delta_at
+from hpcalc.errors import HpcalcError
+from hpcalc.logspace import distinct
+from hpcalc.lower import lower_bound
+from hpcalc.questions.search_cost import BoundResult
+
+__all__ = ["SearchCurves", "search_curves"]
+
+Points = tuple[tuple[float, float], ...]
+
+_LOG10 = math.log(10.0)
+_LEVELS = 9
+_WIDE = 3.0  # orders are shown up to this multiple of the one that decides
+_HIGH = 5.0  # and divergences up to this multiple of the one there
+_FAR = 3.0  # a limit beyond this multiple of the answer is not shown
+_MOST = 256.0  # orders are shown up to here, whatever decides
+
+
+@dataclass(frozen=True)
+class SearchCurves:
+    """Points of curves, evaluated once.
+
+    Attributes
+    ----------
+    profile, one_profile : tuple of pairs
+        ε and log10 δ of the whole search and of one run.
+    renyi, one_renyi : tuple of pairs
+        Order and Rényi divergence in nats; empty where no curve exists.
+    answer : pair or None
+        ε and log10 δ as asked, a point of ``profile``.
+    best : pair or None
+        The order that decides, and the search's divergence there.
+    out_of_reach : tuple of pairs
+        ε that an explicit mechanism costs, and log10 δ.
+    widest : float
+        The largest ε looked at.
+    """
+
+    profile: Points
+    one_profile: Points
+    renyi: Points = ()
+    one_renyi: Points = ()
+    answer: tuple[float, float] | None = None
+    best: tuple[float, float] | None = None
+    out_of_reach: Points = ()
+    widest: float = math.inf
+
+
+def search_curves(result: BoundResult) -> SearchCurves | None:
+    """The curves of an answer; None where no bound is finite."""
+    epsilon = result.epsilon
+    if not math.isfinite(epsilon):
+        return None
+    limit = result.max_epsilon or 0.0
+    top = max(1.6 * epsilon, 1.2 * limit if limit <= _FAR * epsilon else 0.0) or 1.0
+    grid = distinct(np.append(np.linspace(0.0, top, 49), epsilon))
+    log_delta = math.log10(result.delta) if result.delta > 0.0 else -6.0
+    floor = max(2.0 * log_delta - 1.0, -300.0)
+    whole = result.log_profile(grid) / _LOG10
+    profile = tuple((x, y) for x, y in zip(grid.tolist(), whole.tolist(), strict=True) if y >= floor)
+    alone = [(x, _one_run(result, x)) for x in grid.tolist()]
+    answer = next((point for point in profile if point[0] == epsilon), None)
+    renyi, one, best = _renyi(result)
+    return SearchCurves(
+        profile,
+        tuple(point for point in alone if floor <= point[1] <= 0.0),
+        renyi,
+        one,
+        answer if result.delta > 0.0 else None,
+        best,
+        _out_of_reach(result, profile, floor),
+        top,
+    )
+
+
+def _one_run(result: BoundResult, epsilon: float) -> float:
+    try:
+        return delta_at(result.base, epsilon, result.conversion).value / _LOG10
+    except HpcalcError:
+        return math.inf
+
+
+def _renyi(result: BoundResult) -> tuple[Points, Points, tuple[float, float] | None]:
+    """Rényi curves at the orders that matter: far above the one that decides, sampled mechanisms explode."""
+    if result.base.slack > 0.0 or not result.base.finite:
+        return (), (), None
+    used = [bound for bound in result.bounds if bound.order is not None and math.isfinite(bound.order)]
+    order = min(used, key=lambda bound: bound.epsilon).order if used else None
+    order = order if order is not None and order <= _MOST else None
+    top = min(max(_WIDE * order, 8.0), _MOST) if order is not None else _MOST
+    orders = 1.0 + np.exp(np.linspace(math.log(0.1), math.log(top - 1.0), 41))
+    if order is not None:
+        orders = distinct(np.append(orders, order))
+    if result.base.orders is not None:
+        given = result.base.orders[np.isfinite(result.base.orders)]
+        orders = given[given <= top] if np.any(given <= top) else given
+
+    rows = [(row["order"], row["epsilon"]) for row in result.rdp_curve(orders)]
+    renyi = [(x, y) for x, y in rows if x is not None and y is not None]
+    best = next((point for point in renyi if point[0] == order), None)
+    most = _HIGH * best[1] if best is not None else math.inf
+    one = zip(orders.tolist(), np.asarray(result.base.rdp(orders)).tolist(), strict=True)
+    return (
+        tuple(point for point in renyi if point[1] <= most),
+        tuple(point for point in one if math.isfinite(point[1]) and point[1] <= most),
+        best,
+    )
+
+
+def _out_of_reach(result: BoundResult, profile: Points, floor: float) -> Points:
+    """What explicit mechanisms cost at several δ."""
+    if result.lower is None or len(profile) < 2:
+        return ()
+    points = []
+    sources = [bound.source for bound in result.bounds]
+    for level in np.linspace(-0.5, max(floor, profile[-1][1]), _LEVELS).tolist():
+        upper = next((x for x, y in profile if y <= level), profile[-1][0])
+        low = lower_bound(result.base, result.runs, level * _LOG10, upper, sources)
+        if low is not None and 0.0 < low.epsilon < math.inf:
+            points.append((low.epsilon, level))
+    return tuple(points) if len(points) > 1 else ()
