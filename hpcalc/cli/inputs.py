@@ -50,6 +50,8 @@ def some_guarantee(case: Case) -> Guarantee | None:
     from hpcalc.guarantees import compose, repeat
 
     group = case["group"]
+    if group is not None and case["subset"] is not None:
+        case.refuse("group", "does not go with --subset: the records of one person are sampled one by one")
     parts = list(_parts(case))
     for part in case["run"] or ():
         if not isinstance(part, Case):
@@ -303,8 +305,6 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
             case.refuse("density", "give LOW and HIGH with 0 < LOW <= 1 <= HIGH")
         if case["dist"] in ("threshold", "composition"):
             case.refuse("density", f"does not go with --dist {case['dist']}: its runs are not draws from one prior")
-    if "subset" in out and case["group"] is not None:
-        case.refuse("group", "does not go with --subset: the records of one person are sampled one by one")
     if case["method"] == "paper" and ("subset" in out or "density" in out):
         case.refuse(
             "method", f"the paper has no bound for --{'subset' if 'subset' in out else 'density'}: leave it out"

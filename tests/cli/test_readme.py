@@ -102,7 +102,7 @@ def test_ci_jobs_gate(tmp_path: Path, run: Run) -> None:
         for line in lines:
             done = run(["sh", "-c", f"GITHUB_STEP_SUMMARY=summary.md; {line}"])
             assert done.returncode == code
-            assert ("--max-epsilon" in done.stderr) == (code == 1)
+            assert ("is over max-epsilon" in done.stderr) == (code == 1)
     for name in ("summary.md", "privacy.md"):
         assert "- [ ]" in (tmp_path / name).read_text(encoding="utf-8")
 

@@ -1,0 +1,206 @@
+"""What a user is promised of files, gates and specs: nothing is overwritten, every gate has its limit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goldens import run
+
+from hpcalc.cli import main
+
+TWO = """\
+- name: coarse
+  pure: 0.1
+  dist: poisson
+  mu: 3
+  max-epsilon: 0.1
+- {name: fine, pure: 0.2, dist: poisson, mu: 5}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "privacy.yaml").write_text(TWO)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(line: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(f"{line} --format json")[1])
+    return found
+
+
+def told(line: str, **variables: str) -> tuple[int, str]:
+    code, out, err = run(line, **variables)
+    assert code == 2, err
+    assert out == ""
+    assert 1 <= len(err.splitlines()) <= 2
+    return code, err
+
+
+def test_a_case_without_a_limit_is_an_error_where_limits_are_required(folder: Path) -> None:
+    _, err = told("bound --spec privacy.yaml --require-max-epsilon")
+    assert err == (
+        "hpcalc: privacy.yaml:6: fine: max-epsilon is missing, and --require-max-epsilon is set: give a limit\n"
+    )
+    assert run("bound --spec privacy.yaml --require-max-epsilon --max-epsilon 9")[0] == 0
+
+
+def test_a_failed_gate_names_everything_and_the_way_out_works(folder: Path) -> None:
+    code, _, err = run("bound --spec privacy.yaml --case coarse --format json")
+    assert code == 1
+    line, _, way_out = err.splitlines()[-1].partition(": try hpcalc ")
+    assert line.startswith("hpcalc: privacy.yaml: coarse: epsilon 0.2")
+    assert line.endswith(" is over max-epsilon 0.1")
+    assert way_out == "plan --spec privacy.yaml --case coarse"
+    code, out, err = run(f"{way_out} --solve-for pure --format json")
+    assert code == 0, err
+    assert json.loads(out)["epsilon"] <= 0.1
+    # without a spec the question itself is written out
+    _, _, err = run("bound --gaussian 2 --compose 3 --dist tnb --eta 0 --mean 10 --max-epsilon 1 --delta 1e-5 -q")
+    way_out = err.splitlines()[-1].partition(": try ")[2]
+    assert way_out == "hpcalc plan --gaussian 2 --compose 3 --dist tnb --eta 0 --delta 1e-5 --target-epsilon 1"
+
+
+def test_github_shows_the_line_of_the_limit(folder: Path) -> None:
+    _, _, err = run("bound --spec privacy.yaml --max-epsilon 0.3", GITHUB_ACTIONS="true")
+    assert "::error file=privacy.yaml,line=1::privacy.yaml: coarse: " not in err
+    _, _, err = run("bound --spec privacy.yaml", GITHUB_ACTIONS="true")
+    (annotation,) = [line for line in err.splitlines() if line.startswith("::error")]
+    assert annotation.startswith("::error file=privacy.yaml,line=5::privacy.yaml: coarse: epsilon 0.2")
+    (folder / "wrong.yaml").write_text("pure: 1\ndetla: 1\n")
+    _, err = told("bound --spec wrong.yaml", GITHUB_ACTIONS="true")
+    assert err.splitlines()[0].startswith("::error file=wrong.yaml,line=2::wrong.yaml:2: unknown key detla")
+
+
+@pytest.mark.parametrize("option", ["--rdp-out", "--profile-out"])
+def test_several_cases_never_overwrite_one_file(folder: Path, option: str) -> None:
+    _, err = told(f"bound --spec privacy.yaml --max-epsilon 9 {option} out.csv")
+    assert f"{option} out.csv: the case coarse would overwrite it: put {{name}} in the file's name" in err
+    assert not (folder / "out.csv").exists()
+    assert run(f"bound --spec privacy.yaml --max-epsilon 9 {option} 'out {{name}}.csv'")[0] == 0
+    assert {path.name for path in folder.glob("out*")} == {"out coarse.csv", "out fine.csv"}
+    _, err = told("bound --pure 1 --dist poisson --mu 3 --rdp-out x.csv --profile-out x.csv")
+    assert "--rdp-out x.csv" in err or "--profile-out x.csv" in err
+
+
+def test_a_suffix_chooses_the_format(folder: Path) -> None:
+    line = "bound --pure 1 --dist poisson --mu 3"
+    for suffix, start in (("json", "{"), ("yaml", "hpcalc_version"), ("md", "## "), ("csv", "hpcalc_version,")):
+        assert run(f"{line} -o answer.{suffix}", HPCALC_FORMAT="table")[0] == 0
+        assert (folder / f"answer.{suffix}").read_text().startswith(start)
+    assert run(f"{line} -o answer.json --format yaml")[0] == 0
+    assert (folder / "answer.json").read_text().startswith("hpcalc_version")
+
+
+def test_quiet_is_one_line_a_case(folder: Path) -> None:
+    _, out, _ = run("bound --spec privacy.yaml -q")
+    assert len(out.splitlines()) == 2
+    for fmt in ("yaml", "json", "csv"):
+        _, err = told(f"bound --pure 1 --dist poisson --mu 3 -q --format {fmt}")
+        assert "--quiet: shows the headline alone" in err
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["$id"]
+
+
+def test_the_law_that_was_checked_is_the_law_that_is_drawn(folder: Path) -> None:
+    (folder / "one.yaml").write_text("zcdp: 0.1\ndist: tnb\neta: 0\nmean: 10\nclamp-runs: 4\nmax-epsilon: 9\n")
+    document = json.loads(run("draw --spec one.yaml --count 50 --format json")[1])
+    assert document["law"]["clamp_runs"] == 4
+    assert max(document["runs"]) <= 4
+    line = json.loads(run("bound --spec one.yaml --explain --format json")[1])["explain"]["draw"]
+    assert line == "hpcalc draw --spec one.yaml"
+    line = json.loads(run("bound --pure 1 --dist tnb --eta 0 --mean 10 --explain --format json")[1])["explain"]["draw"]
+    assert line == "hpcalc draw --dist tnb --mean 10 --eta 0"
+    assert run(line.removeprefix("hpcalc "))[0] == 0
+    rows = json.loads(run("compare --spec one.yaml --law fixed --format json")[1])["rows"]
+    assert any(row["law"].get("clamp_runs") == 4 for row in rows)
+
+
+OPACUS = {"history": [[1.1, 0.01, 1000], [0.9, 0.01, 500]], "mechanism": "rdp"}
+SAME = {
+    "--history opacus.json": "--dpsgd 0.01 1.1 1000 --dpsgd 0.01 0.9 500",
+    "--noise-multiplier 1.1 --sample-rate 0.01 --steps 1000": "--dpsgd 0.01 1.1 1000",
+    "--noise-multiplier 1.1 --sample-rate 0.01 --epochs 3": "--dpsgd 0.01 1.1 300",
+    "--noise-multiplier 1.1 --examples 1000 --batch-size 10 --steps 7": "--dpsgd 0.01 1.1 7",
+    "--noise-multiplier 1.1 --examples 60000 --batch-size 256 --epochs 60": f"--dpsgd {256 / 60000!r} 1.1 14063",
+    "--spec run.yaml": "--dpsgd 0.01 1.1 100 --dpsgd 0.01 1.1 100 --zcdp 0.1",
+}
+
+
+@pytest.mark.parametrize("words", SAME)
+def test_one_training_in_several_words(words: str, folder: Path) -> None:
+    (folder / "opacus.json").write_text(json.dumps(OPACUS))
+    (folder / "run.yaml").write_text("run:\n- {dpsgd: [0.01, 1.1, 100], times: 2}\n- zcdp: 0.1\n")
+    answers = [json.loads(run(f"convert {line} --delta 1e-5 --format json")[1]) for line in (words, SAME[words])]
+    assert answers[0]["to"]["epsilon"] == pytest.approx(answers[1]["to"]["epsilon"], rel=1e-6)
+
+
+REFUSED = {
+    "--noise-multiplier 1 --sample-rate 0.1 --epochs 1 --steps 3": "--epochs 1: says what --steps says already",
+    "--noise-multiplier 1 --sample-rate 2 --steps 3": "--sample-rate 2: give a probability in (0, 1]",
+    "--sample-rate 0.1 --steps 3": "--noise-multiplier is missing beside --sample-rate",
+    "--noise-multiplier 1 --steps 3": "DP-SGD needs --sample-rate, or --examples and --batch-size",
+    "--history text.json": "text.json",
+    "--candidates sum.yaml": "the weights sum to 1.1, not to 1",
+    "--candidates negative.yaml": "weight -1: give probabilities >= 0",
+    "--candidates two.csv": "unknown word noise_multiplyer: did you mean noise-multiplier?",
+    "--candidates half.csv": "DP-SGD needs --steps or --epochs",
+    "--pure 1 --then-on rest": "--then-on rest: says what --then saw of the records beside a --subset",
+    "--pure 1 --density 1.1 2": "--density 1.1 2: give LOW and HIGH with 0 < LOW <= 1 <= HIGH",
+    "--pure 1 --density x 2": "--density x: give a number",
+    "--pure 1 --subset 1.5": "--subset 1.5: give a sampling rate between 0 and 1",
+    "--pure 1 --subset auto": "--subset auto: auto is for 'hpcalc plan'",
+    "--pure 1 --then gausian=5": "--then gausian=5: did you mean gaussian=?",
+    "--pure 1 --then dpsgd=0.1,1": "--then dpsgd=0.1,1: give exactly 3 values",
+    "--pure 1 --then gaussian=x": "--then gaussian=x: give a number",
+    "--pure 1 --searches 0": "--searches 0: give an integer of at least 1",
+    "--pure 1 --group 2 --subset 0.1": "--group 2: does not go with --subset",
+    "--pure 1 --method paper --subset 0.1": "--method paper: the paper has no bound for --subset",
+    "--pure 1 --max-runs 3 --clamp-runs 3": "--clamp-runs 3: is another law than --max-runs",
+    "--pure 1 --total": "--total: speaks about the cases of a spec file",
+}
+BAD = {
+    "text.json": '{"history": [["a", 0.1, 3]]}',
+    "sum.yaml": "- {pure: 1, weight: 0.6}\n- {pure: 2, weight: 0.5}\n",
+    "negative.yaml": "- {pure: 1, weight: -1}\n- {pure: 2, weight: 2}\n",
+    "two.csv": "noise_multiplyer,epochs\nx,y\n",
+    "half.csv": "noise_multiplier,sample_rate,epochs\n1.1,0.1,\n",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_bad_input_of_a_new_option_is_one_clear_line(words: str, folder: Path) -> None:
+    for name, text in BAD.items():
+        (folder / name).write_text(text)
+    _, err = told(f"bound {words} --dist poisson --mu 3")
+    assert REFUSED[words] in err
+
+
+@pytest.mark.parametrize("dist", ["threshold --accept 0.1", "composition --k 3"])
+def test_where_there_is_no_k_to_draw(dist: str) -> None:
+    assert "there is no K to draw" in told(f"draw --dist {dist}")[1]
+    assert "does not go with" in told(f"bound --pure 1 --dist {dist} --density 0.5 2")[1]
+
+
+def test_a_grid_of_settings(folder: Path) -> None:
+    (folder / "grid.csv").write_text("lr,batch_size,noise_multiplier,epochs\n0.1,10,1.1,6\n0.5,20,1.2,6\n")
+    line = "bound --candidates grid.csv --examples 1000 --delta 1e-5 --format json"
+    code, out, err = run(f"{line} --dist poisson --mu 4")
+    assert code == 0, err
+    assert "grid.csv: taken for hyperparameters, which no guarantee depends on: lr" in err
+    alone = [f"--dpsgd {rate} {noise} {steps}" for rate, noise, steps in ((0.01, 1.1, 600), (0.02, 1.2, 300))]
+    costs = [
+        json.loads(run(f"bound {one} --dist poisson --mu 4 --delta 1e-5 --format json")[1])["epsilon"] for one in alone
+    ]
+    assert min(costs) < json.loads(out)["epsilon"] < max(costs) * 1.001
+    every_run = json.loads(run(f"{line} --dist composition")[1])["epsilon"]
+    together = json.loads(run(f"convert {' '.join(alone)} --delta 1e-5 --format json")[1])["to"]["epsilon"]
+    assert every_run == pytest.approx(together, rel=1e-3)
+    assert shlex.split(line)
