@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hpcalc import __version__
-from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, Case, CommandLineError
+from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
 from hpcalc.cli.command import Command
 from hpcalc.cli.options import ACCOUNTING, GUARANTEES, LAW, NOTES, OUTPUT, RELEASE, TRAINING, select
 from hpcalc.errors import ExitCode
@@ -157,6 +157,8 @@ def _plan(case: Case) -> Any:
     described = case
     if noise:
         options["compositions"], described = case["compose"], case.without("compose")
+        if case.source(case["solve_for"]) == SPEC:  # what the spec says of it is what another value is sought for
+            described = described.without(case["solve_for"])
         if case["solve_for"] == "dpsgd-noise":
             options["sampling"] = _sampling(case)
             described = described.without(*(name.replace("-", "_") for name in ("dpsgd", *TRAINING)))

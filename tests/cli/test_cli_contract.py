@@ -203,4 +203,3 @@ def test_a_grid_of_settings(folder: Path) -> None:
     every_run = json.loads(run(f"{line} --dist composition")[1])["epsilon"]
     together = json.loads(run(f"convert {' '.join(alone)} --delta 1e-5 --format json")[1])["to"]["epsilon"]
     assert every_run == pytest.approx(together, rel=1e-3)
-    assert shlex.split(line)
