@@ -283,7 +283,8 @@ class Case:
             words += ["--spec", "-" if self.spec == "standard input" else self.spec]
             words += ["--case", self.name] if self.name is not None else []
         for key, given in self.given.items():
-            if key in options and key not in (*leave, "spec", "case") and (self.spec is None or given.source != SPEC):
+            aside = key not in options or key in leave or options[key].group in ("Output", "Spec files")
+            if not aside and (self.spec is None or given.source != SPEC):
                 for entry in given.texts:
                     values = [] if entry is True else [entry] if isinstance(entry, str) else entry
                     words += [options[key].flag, *values]

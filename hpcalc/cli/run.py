@@ -240,7 +240,7 @@ def _way_out(case: Case, limit: str) -> str:
     from hpcalc.catalog import LAWS
     from hpcalc.cli.commands import command
 
-    leave = {"max_epsilon", "mean", "output", "format", "explain", "plot", "save_spec"}
+    leave = {"max_epsilon", "mean"}
     row = LAWS.get(case["dist"])
     scales = row.scales if row is not None else ()
     leave |= set(scales) if scales else {"dist", "k", "pmf"}
