@@ -106,7 +106,7 @@ def _symmetric(steps: Steps) -> bool:
 def _pair(steps: Steps) -> tuple[Array, Array] | None:
     """A finite pair of laws that a composition can be post-processed to; None if not possible or too large."""
     planned = plan_step(steps)
-    if planned is None:
+    if planned is None or not all(part.loss_attained for part, _ in steps):
         return None
     scale = _scale_of(steps)
     for times in (1.0, *_COARSER):

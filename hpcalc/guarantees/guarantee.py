@@ -121,6 +121,8 @@ class Guarantee(ABC):
 
     #: Where (plus and minus) the privacy loss of :meth:`loss_tails` has jumps.
     loss_jump: float = 0.0
+    #: Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
+    loss_attained: bool = True
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""

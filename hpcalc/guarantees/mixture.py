@@ -50,8 +50,11 @@ class _Several(Guarantee):
     def tradeoff(self, direction: int = 0) -> Tradeoff:
         return self.pair.tradeoff(direction)
 
+    @property
+    def loss_attained(self) -> bool:  # type: ignore[override]
+        return False
+
     def loss_tails(self, loss: Array) -> Tails:
-        """Tails of the loss of a finite pair that dominates, for convolutions."""
         return self.pair.loss_tails(loss)
 
     @cached_property
@@ -157,6 +160,17 @@ class Mixture(_Several):
         total = math.fsum(weight for _, weight in kept)
         parts, weights = zip(*((part, weight / total) for part, weight in kept if weight > 0.0), strict=True)
         return Mixture(parts, weights)
+
+    @cached_property
+    def loss_attained(self) -> bool:  # type: ignore[override]
+        return all(part.loss_attained and part.loss_steps() == ((part, 1),) for part in self.parts)
+
+    def loss_tails(self, loss: Array) -> Tails:
+        """Weighted sums of the settings' tails where all are known, else those of a finite pair that dominates."""
+        if not self.loss_attained:
+            return self.pair.loss_tails(loss)
+        sides = zip(*(part.loss_tails(loss) for part in self.parts), strict=True)
+        return Tails(*(np.minimum(self._joined(side), 0.0) for side in sides))
 
     @cached_property
     def pair(self) -> DominatingPair:  # type: ignore[override]

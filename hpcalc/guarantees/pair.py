@@ -95,6 +95,10 @@ class DominatingPair(Guarantee):
         back = slice(None, None, -1)
         return np.array_equal(self.loss, -self.loss[back]) and np.array_equal(self.log_p, self.log_q[back])
 
+    @property
+    def loss_attained(self) -> bool:  # type: ignore[override]
+        return self.attained
+
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
         return ((self, 1),)
 
@@ -166,7 +170,7 @@ class DominatingPair(Guarantee):
         # the law that gives less away by infinite losses may give away as much: splitting outcomes dominates
         finite = np.isfinite(self.loss)
         log_p, log_q = (x[finite] - logsumexp(x[finite]) for x in (self.log_p, self.log_q))
-        return slack, DominatingPair(log_p - log_q, log_p, log_q)
+        return slack, DominatingPair(log_p - log_q, log_p, log_q, self.attained and infinite[0] == infinite[1])
 
     @property
     def slack(self) -> float:  # type: ignore[override]

@@ -104,6 +104,11 @@ def test_mixtures_compose():
     once = epsilon_from_profile(mixture.log_profile, math.log(1e-6))
     worst = epsilon_from_profile(Gaussian(1.0 / math.sqrt(2.0)).log_profile, math.log(1e-6))
     assert once < twice < worst
+    # the law of the loss is a mechanism's own, so the composition is attained
+    assert compose(mixture, mixture).attained_tradeoff() is not None
+    unknown = WorstOf((Gaussian(1.0), Gaussian(4.0)))
+    assert compose(unknown, unknown).attained_tradeoff() is None
+    assert epsilon_from_profile(compose(unknown, unknown).log_profile, math.log(1e-6)) >= twice
 
 
 @pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), (1.0, 0.0), (math.nan, 1.0), (1.0,)])
