@@ -16,9 +16,9 @@ from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
 from hpcalc.questions.assumptions import about_delta
-from hpcalc.questions.planning import Solution, solve_runs, solve_success, unreachable
 from hpcalc.questions.rows import Aims, law_document, length_fields, upper_or_none
 from hpcalc.questions.search_cost import BoundResult
+from hpcalc.questions.solving import Solution, solve_runs, solve_success, unreachable
 
 __all__ = ["CompareResult", "Entry", "compare", "parse_sweep"]
 

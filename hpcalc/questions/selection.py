@@ -30,8 +30,8 @@ from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
 from hpcalc.questions.accountant import Accountant, Ticker
-from hpcalc.questions.planning import solve_success
 from hpcalc.questions.rows import Aims, law_document, length_fields
+from hpcalc.questions.solving import solve_success
 from hpcalc.solve import Grid
 
 __all__ = [

@@ -103,7 +103,7 @@ def test_whatever_is_asked_the_answer_is_the_last_that_meets_the_target(seed: in
     target = draw.choice([0.5, 1.0, 1.5, 3.0, 5.0, 9.0, 15.0])
     options = {
         "delta": draw.choice([1e-9, 1e-6, 1e-5, 1e-3]),
-        "method": draw.choice(["best"] * 6 + ["refined", "paper", "refined-profile", "refined-rdp"]),
+        "method": draw.choice(["best"] * 6 + ["refined", "paper", "refined-region", "refined-rdp"]),
         "conversion": draw.choice(["best"] * 3 + ["cks", "mironov", "exact"]),
     }
     try:

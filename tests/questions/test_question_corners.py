@@ -18,10 +18,10 @@ from hpcalc.questions import bound, compare, convert, utility
     [
         (ZCDP(0.1), Poisson(5.0), "refined-rdp"),
         (ZCDP(0.1), Poisson(5.0), "theorem-6"),
-        (Gaussian(2.0), Fixed(3), "refined-profile"),
+        (Gaussian(2.0), Fixed(3), "refined-region"),
         (Gaussian(2.0), Fixed(3), "best"),
         (PureDP(0.5), Poisson(5.0), "refined-pure"),
-        (ApproxDP(0.5, 1e-9), Poisson(5.0), "refined-profile"),
+        (ApproxDP(0.5, 1e-9), Poisson(5.0), "refined-region"),
         (ProfileCurve({0.5: 1e-3, 2.0: 1e-7}), Poisson(5.0), "best"),
         (RDPCurve({2.0: 0.3, 8.0: 1.0}), Poisson(5.0), "refined-rdp"),
         (Laplace(2.0), Threshold(0.3), "refined-conditional"),
