@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from hpcalc.bounds import conditional, paper, profiles, pure, renyi
+from hpcalc.bounds import conditional, exact, paper, pure, renyi
 from hpcalc.bounds.bound import Bound, ProfileBound, RenyiBound
 from hpcalc.catalog import METHODS
 from hpcalc.errors import InvalidInput
@@ -25,7 +25,7 @@ SOURCES: list[Callable[[Guarantee, RunCount, Array | None], Iterable[Bound]]] = 
     conditional.bounds,
     pure.bounds,
     renyi.bounds,
-    profiles.bounds,
+    exact.bounds,
 ]
 
 

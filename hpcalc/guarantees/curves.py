@@ -13,7 +13,8 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score, smaller
 from hpcalc.guarantees.mechanisms import PureDP
-from hpcalc.guarantees.region import region_from_profile, region_from_rdp, search_orders
+from hpcalc.guarantees.region import region_from_profile, region_from_rdp, search_orders, tradeoff_from_rdp
+from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
 from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
 
 __all__ = [
@@ -61,6 +62,22 @@ class CurveBase(Guarantee):
         if self.pure_epsilon < _INF:
             out = np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t))
         return np.asarray(np.minimum(out, 0.0), dtype=float)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        curve = tradeoff_from_rdp(self, self._binding_orders)
+        pure = PureDP(self.pure_epsilon).tradeoff()
+        if curve is None or pure is None:
+            return pure if curve is None else curve
+        # at every point the larger W, with its slope
+        w = PureDP(self.pure_epsilon).region(curve.x.complement()).complement()
+        slope = np.where(curve.x.log_u < pure.x.log_u[1], -self.pure_epsilon, self.pure_epsilon)
+        own = curve.w.log_u > w.log_u
+        w = Prob(*(np.where(own, theirs, ours) for theirs, ours in zip(curve.w, w, strict=True)))
+        return Tradeoff(curve.x, w, np.where(own, curve.log_slope, slope))
+
+    @property
+    def _binding_orders(self) -> Array | None:
+        return self.orders
 
     def region(self, rank: Prob) -> Prob:
         out = region_from_rdp(self, rank, self.orders)
@@ -223,6 +240,10 @@ class RDPCurve(CurveBase):
             out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
         return np.asarray(out, dtype=float)
 
+    @property
+    def _binding_orders(self) -> Array | None:
+        return self._finite_points[0]
+
     def region(self, rank: Prob) -> Prob:
         if self.pure_epsilon == _INF:
             return super().region(rank)
@@ -317,3 +338,11 @@ class ProfileCurve(Guarantee):
         out = region_from_profile(*self._arrays, rank)
         pure = self.pure_epsilon
         return smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        t, log_delta = self._arrays
+        if log_delta[-1] == 0.0:
+            return None
+        ahead = t > 0.0  # a point at 0 is the same line in both directions
+        both = np.concatenate([-t[ahead][::-1], t]), np.concatenate([log_delta[ahead][::-1], log_delta])
+        return from_lines(*both, attained=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.loss_grid import Tails
-from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
 __all__ = [
@@ -111,8 +111,16 @@ class Guarantee(ABC):
         return self.log_profile(t)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        """Points of the trade-off curve of one direction, on the safe side; None where none are known."""
-        return None
+        """Points of the trade-off curve of one direction, on the safe side; None where no profile is known.
+
+        By default the lines of both directions' profiles at some t. A class that knows its curve, or where its
+        profile breaks, says more.
+        """
+        if not self.finite:
+            return None
+        t = np.concatenate([[0.0], np.geomspace(1e-6, min(self.pure_epsilon, 1e4), 400)])
+        ahead, back = (self.log_profile_of(side, t) for side in (direction, 1 - direction))
+        return from_lines(np.concatenate([-t[:0:-1], t]), np.concatenate([back[:0:-1], ahead]))
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         """Points of the trade-off curve of a mechanism with this guarantee; None where none is known."""

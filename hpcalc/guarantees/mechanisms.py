@@ -10,9 +10,11 @@ import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score
 from hpcalc.guarantees.loss_grid import Tails, gaussian_tails, laplace_tails, response_tails
+from hpcalc.guarantees.tradeoff import Tradeoff, from_lines, from_points
 from hpcalc.logspace import (
     Array,
     Prob,
+    distinct,
     log1mexp,
     log_expm1,
     log_mills,
@@ -92,6 +94,12 @@ class PureDP(Guarantee):
         log_v = np.where(low, np.minimum(rank.log_u + eps, 0.0), log1mexp(rank.log_q - eps))
         log_qv = np.where(low, log1mexp(np.minimum(rank.log_u + eps, 0.0)), rank.log_q - eps)
         return Prob(log_v, log_qv)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        if self.epsilon == _INF:
+            return None
+        t = np.array([-self.epsilon, self.epsilon]) if self.epsilon > 0.0 else np.zeros(1)
+        return from_lines(t, np.full(t.shape, -_INF), attained=True)
 
     @property
     def kinks(self) -> Array:
@@ -181,10 +189,20 @@ class Gaussian(Guarantee):
     def loss_tails(self, loss: Array) -> Tails:
         return gaussian_tails(self.shift, loss)
 
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        s = self.shift
+        if s == _INF:
+            return None
+        z = distinct(np.concatenate([_SCORES, s + _SCORES]))  # normal scores of x and, shifted, of W
+        return from_points(Prob.from_normal(z), Prob.from_normal(z - s), s * z - 0.5 * s * s, attained=True)
+
     @property
     def zcdp_rho(self) -> float:
         return 0.5 * self.shift * self.shift if self.shift < 1e150 else _INF
 
+
+#: Normal scores of the points of a trade-off curve: 0.02 apart, the tangents err by (0.02 shift)^2/8 in log W.
+_SCORES = np.linspace(-38.0, 38.0, 3801)
 
 _LEGENDRE_X, _LEGENDRE_W = np.array([-0.7745966692414834, 0.0, 0.7745966692414834]), np.array([5.0, 8.0, 5.0]) / 18.0
 
@@ -284,6 +302,16 @@ class Laplace(Guarantee):
         log_v = np.minimum(rank.log_u + c, 0.0)
         log_qv = np.where(middle, -c - 2.0 * log2 - rank.log_u, rank.log_q - c)
         return Prob(np.where(first, log_v, log1mexp(np.minimum(log_qv, 0.0))), np.where(first, log1mexp(log_v), log_qv))
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        c, log2 = self.pure_epsilon, math.log(2.0)
+        if c == _INF:
+            return None
+        # between two straight ends 4 w (1-x) = e^-c, with the slope w/(1-x) from e^-c to e^c
+        t = np.linspace(-c, c, max(int(200.0 * c), 800))
+        x = Prob.from_log_q(-0.5 * (t + c) - log2)
+        w = Prob.from_log_u(0.5 * (t - c) - log2)
+        return from_points(x, w, t, attained=True, ends=c)
 
 
 def _exp_minus_line(x: Array) -> Array:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
+from hpcalc.guarantees.tradeoff import Tradeoff, from_points
+from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
 
-__all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders"]
+__all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders", "tradeoff_from_rdp"]
 
 
 class RenyiCurve(Protocol):
@@ -164,45 +165,86 @@ def region_from_rdp(base: RenyiCurve, rank: Prob, orders: Array | None) -> Prob:
     out_v, out_q = log_u.copy(), log_q.copy()
     if inside.any():
         point = Prob(log_u[inside], log_q[inside])
-        z = _continuous_region(base, point) if orders is None else _discrete_region(base, point, orders)
+        z = _solve_region(base, point, orders).z
         out_v[inside] = np.maximum(-softplus(-z), point.log_u)
         out_q[inside] = np.minimum(-softplus(z), point.log_q)
     return Prob(out_v.reshape(shape), out_q.reshape(shape))
 
 
-def _discrete_region(base: RenyiCurve, point: Prob, orders: Array) -> Array:
+def tradeoff_from_rdp(base: RenyiCurve, orders: Array | None) -> Tradeoff | None:
+    """The trade-off curve that a Rényi curve allows, each point with the tangent of the order that binds there.
+
+    One order allows a convex set of points (u, v), so its tangent at the point found limits all of the region.
+    """
+    scores = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
+    point = Prob.from_normal(scores)
+    found = _solve_region(base, point, orders)
+    keep = np.isfinite(found.z)
+    point, v, side = point.take(keep), Prob.from_logit(found.z[keep]), found.side[keep]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        h = np.exp(found.x[keep])
+        # of the constraint v^a u^(1-a) + (1-v)^a (1-u)^(1-a) = const, a = 1+h or -h
+        ahead, back = v.log_u - point.log_u, v.log_q - point.log_q
+        ahead, back = np.where(side > 0, ahead, -back), np.where(side > 0, back, -ahead)
+        turn = logsubexp((1.0 + h) * ahead, (1.0 + h) * back) - logsubexp(h * ahead, h * back)
+        log_slope = np.where(side > 0, turn + np.log(h) - np.log1p(h), np.log1p(h) - np.log(h) - turn)
+    sound = np.isfinite(log_slope) & (v.log_u >= point.log_u)
+    if not sound.any():
+        return None
+    point, v, log_slope = point.take(sound), v.take(sound), log_slope[sound]
+    back_ = slice(None, None, -1)
+    x, w = point.complement().take(back_), v.complement().take(back_)
+    log_slope = np.maximum.accumulate(log_slope[back_])
+    return from_points(x, w, log_slope)
+
+
+class _Solved(NamedTuple):
+    """Logit of v, log(order-1) and direction of the order that binds."""
+
+    z: Array
+    x: Array
+    side: Array
+
+
+def _solve_region(base: RenyiCurve, point: Prob, orders: Array | None) -> _Solved:
+    return _continuous_region(base, point) if orders is None else _discrete_region(base, point, orders)
+
+
+def _discrete_region(base: RenyiCurve, point: Prob, orders: Array) -> _Solved:
     finite = orders[np.isfinite(orders)]
     budget = (finite - 1.0) * base.rdp(finite)
     finite, budget = finite[np.isfinite(budget)], budget[np.isfinite(budget)]
-    best = np.full(point.log_u.shape, np.inf)
+    best = _Solved(np.full(point.log_u.shape, np.inf), np.zeros(point.log_u.shape), np.ones(point.log_u.shape))
     if finite.size == 0:
         return best
     wide = Prob(point.log_u[:, None], point.log_q[:, None])
+
+    def improve(some: Indices, column: Indices, sign: float) -> Mask:
+        found = _solve_order(finite[column], budget[column], np.full(column.shape, sign), point.take(some))
+        better = found < best.z[some]
+        for kept, new in zip(best, (found, np.log(finite[column] - 1.0), np.full(column.shape, sign)), strict=True):
+            kept[some[better]] = new[better]
+        return better
+
     for sign in (1.0, -1.0):
-        side = np.array(sign)
-        guess_v, guess_q = _fixed_point(finite, budget, side, wide, 6)
-        column = np.argmin(np.where(guess_v < -0.7, guess_v, -1.4 - guess_q), axis=1)
-        best = np.minimum(best, _solve_order(finite[column], budget[column], np.full(column.shape, sign), point))
+        guess_v, guess_q = _fixed_point(finite, budget, np.array(sign), wide, 6)
+        improve(np.arange(best.z.size), np.argmin(np.where(guess_v < -0.7, guess_v, -1.4 - guess_q), axis=1), sign)
     # then the order that the v found breaks most, until none is broken
     for _ in range(12):
-        broken = np.zeros(best.shape, dtype=bool)
+        broken = False
         for sign in (1.0, -1.0):
-            log_v, log_qv = -softplus(-best)[:, None], -softplus(best)[:, None]
+            log_v, log_qv = -softplus(-best.z)[:, None], -softplus(best.z)[:, None]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 excess = _log_moment(finite, np.array(sign), log_v, log_qv, wide)[0] / budget - 1.0
             column = np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)
             worse = np.flatnonzero(excess[np.arange(column.size), column] > 1e-9)
-            if worse.size:
-                part, column = Prob(point.log_u[worse], point.log_q[worse]), column[worse]
-                found = _solve_order(finite[column], budget[column], np.full(column.shape, sign), part)
-                broken[worse] |= found < best[worse]
-                best[worse] = np.minimum(best[worse], found)
-        if not broken.any():
+            broken |= bool(worse.size and improve(worse, column[worse], sign).any())
+        if not broken:
             break
     return best
 
 
-def _continuous_region(base: RenyiCurve, point: Prob) -> Array:
+def _continuous_region(base: RenyiCurve, point: Prob) -> _Solved:
     """Logit of the least v over all orders, each found by Newton's method on the order.
 
     The best order changes slowly with logit u: it is taken from points solved before, or from a sample of these, and
@@ -210,19 +252,25 @@ def _continuous_region(base: RenyiCurve, point: Prob) -> Array:
     search. Between the points solved for every base the answer at a rank does not depend on the others asked for.
     """
     logit = point.log_u - point.log_q
-    z, left = np.empty(logit.shape), np.ones(logit.shape, dtype=bool)
+    out = _Solved(*(np.empty(logit.shape) for _ in range(3)))
+    left = np.ones(logit.shape, dtype=bool)
+
+    def fill(some: Mask, seeds: _Seeds) -> None:
+        for kept, new in zip(out, _from_seeds(base, point.take(some), logit[some], seeds), strict=True):
+            kept[some] = new
+
     for scores in _SEED_SCORES:
         if left.any():
             seeds = _seeds(base, scores)
             within = left & (logit >= seeds.place[0]) & (logit <= seeds.place[-1])
             if within.any():
-                z[within] = _from_seeds(base, point.take(within), logit[within], seeds)
+                fill(within, seeds)
             left &= ~within
     if left.any():
         place = np.sort(logit[left])
         seeds = _solve_afresh(base, place[distinct(np.linspace(0, place.size - 1, 60).astype(int))])
-        z[left] = _from_seeds(base, point.take(left), logit[left], seeds)
-    return z
+        fill(left, seeds)
+    return out
 
 
 #: Normal scores of the points solved for every base: the usual range, and beyond it as far as grids of ranks go.
@@ -276,8 +324,8 @@ def _solve_afresh(base: RenyiCurve, place: Array) -> _Seeds:
     return _Seeds(place, np.where(ahead, x1, x2), np.where(ahead, 1.0, -1.0), np.minimum(forward, backward))
 
 
-def _from_seeds(base: RenyiCurve, point: Prob, logit: Array, seeds: _Seeds) -> Array:
-    """Logit of v at points that lie between solved ones."""
+def _from_seeds(base: RenyiCurve, point: Prob, logit: Array, seeds: _Seeds) -> _Solved:
+    """What binds at points that lie between solved ones."""
     # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there.
     # Far from there its logarithm is.
     signed = seeds.side * np.exp(seeds.x)
@@ -290,26 +338,13 @@ def _from_seeds(base: RenyiCurve, point: Prob, logit: Array, seeds: _Seeds) -> A
     forward, backward = np.flatnonzero(same > -1.0), np.flatnonzero(same < 1.0)
     use = np.concatenate([forward, backward])
     side = np.repeat([1.0, -1.0], [forward.size, backward.size])
-    found = _newton_orders(base, seed[use], side, point.take(use), start[use], 30, use)[1]
-    best = np.full(logit.shape, np.inf)
-    np.minimum.at(best, use, found)
-    return _borrow_orders(base, point, logit, best, seeds)
-
-
-def _borrow_orders(base: RenyiCurve, point: Prob, logit: Array, z: Array, seeds: _Seeds) -> Array:
-    """Apply the orders of the solved points around to each point too: where a search stopped short, they repair it."""
-    place = np.searchsorted(seeds.place, logit)
-    for shift in (0, -1, 1, -2):
-        donor = np.clip(place + shift, 0, seeds.place.size - 1)
-        side, order = seeds.side[donor], 1.0 + np.exp(seeds.x[donor])
-        spend = (order - 1.0) * base.rdp(order)
-        value, _ = _log_moment(order, side, -softplus(-z), -softplus(z), point)
-        broken = np.flatnonzero(value > spend * (1.0 + 3e-8) + 1e-12)
-        if broken.size:
-            x, part = seeds.x[donor[broken]], point.take(broken)
-            found = _newton_orders(base, x, side[broken], part, z[broken], 30, np.arange(broken.size))[1]
-            z[broken] = np.minimum(z[broken], found)
-    return z
+    x, found = _newton_orders(base, seed[use], side, point.take(use), start[use], 30, use)
+    out = _Solved(np.full(logit.shape, np.inf), seed.copy(), np.ones(logit.shape))
+    for part in (slice(0, forward.size), slice(forward.size, None)):
+        better = found[part] < out.z[use[part]]
+        for kept, new in zip(out, (found[part], x[part], side[part]), strict=True):
+            kept[use[part][better]] = new[better]
+    return out
 
 
 def _newton_orders(

@@ -13,15 +13,15 @@ import math
 from collections.abc import Sequence
 
 from hpcalc.bounds import Bound
-from hpcalc.bounds.renyi import RefinedRenyi, enclosure
+from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
 from hpcalc.lower.evaluate import LowerBound
-from hpcalc.lower.few_outcomes import CLOSE, few_outcomes_beside_slack
-from hpcalc.lower.pairs import discretised_pair, ordered, region_pair
+from hpcalc.lower.few_outcomes import few_outcomes_beside_slack
+from hpcalc.lower.path import path_lower_bound
 
-__all__ = ["LowerBound", "conditional_lower_bound", "lower_bound", "region_pair"]
+__all__ = ["LowerBound", "conditional_lower_bound", "lower_bound"]
 
 
 def lower_bound(
@@ -51,17 +51,9 @@ def lower_bound(
         return conditional_lower_bound(base, law.accept, log_delta, upper)
     if not isinstance(law, Law):
         return None
-    cells = next((bound.cells for bound in bounds if isinstance(bound, RefinedRenyi)), None)
-    found: list[LowerBound] = []
+    own = path_lower_bound(base, law, log_delta, bounds)
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
-    if not base.exact_profile and not base.core.has_own_pair and math.isfinite(log_delta):
-        point = few_outcomes_beside_slack(base, law, log_delta, upper, cells)
-        if point is not None:
-            found.append(point)
-            if point.epsilon > upper * (1.0 - CLOSE):
-                return point
-    pair = discretised_pair(base, log_delta, law.log_mean)
-    if pair is not None:
-        whole = cells if cells is not None and base.slack == 0.0 else enclosure(base, law)
-        found.append(ordered(pair[0], law, log_delta, upper, whole, pair[1]))
-    return max(found, key=lambda bound: bound.epsilon) if found else None
+    if own is not None or base.exact_profile or base.core.has_own_pair or log_delta == -math.inf:
+        return own
+    cells = next((bound.cells for bound in bounds if isinstance(bound, RefinedRenyi)), None)
+    return few_outcomes_beside_slack(base, law, log_delta, upper, cells)
