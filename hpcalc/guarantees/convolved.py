@@ -21,7 +21,7 @@ from hpcalc.guarantees.loss_distribution import (
     loss_table,
     tradeoff_of,
 )
-from hpcalc.guarantees.loss_grid import LOG_TAIL, Source, downwards, reach_of
+from hpcalc.guarantees.loss_grid import LOG_TAIL, Cells, Losses, Source, cells, downwards, reaches, upwards
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, round_up
 
@@ -54,6 +54,7 @@ def _sources(steps: Steps, *, shrink: float | None = None) -> list[Source]:
     return out
 
 
+@lru_cache(maxsize=64)
 def _scale_of(steps: Steps) -> float:
     """Standard deviation of the total loss, roughly: twice the Kullback-Leibler divergence is its square."""
     near_one = np.array([1.0 + 1e-4])
@@ -78,9 +79,8 @@ def plan_step(steps: Steps) -> float | None:
     if any(source.jump > 0.0 for source in sources):  # which a round step may hit
         fine = min(fine, max(1e-4, scale / 8000.0))
     step = max(fine, 40.0 * scale / MAX_CELLS)
-    tail = LOG_TAIL - math.log(count)
-    known = all(math.isfinite(reach_of(source.tails, tail, sign)) for source in sources for sign in (-1.0, 1.0))
-    return round_up(step, 6) if known and step <= 6.0 * fine else None
+    known = step <= 6.0 * fine and math.isfinite(max(reaches(sources, LOG_TAIL)))
+    return round_up(step, 6) if known else None
 
 
 def fits(steps: Steps | None) -> bool:
@@ -88,15 +88,23 @@ def fits(steps: Steps | None) -> bool:
     return steps is not None and plan_step(steps) is not None
 
 
+@lru_cache(maxsize=2)
+def _cells(steps: Steps, step: float) -> Cells:
+    # both directions ask for the same
+    return cells(_sources(steps), step)
+
+
 def _table(steps: Steps, direction: int, exponents: tuple[float, ...] | None = None, rise: float = 1.0) -> Any:
     step = plan_step(steps)
     if step is None:
         return None
-    sources = _sources(steps)
-    if direction:
-        sources = [source.reversed() for source in sources]
+
+    def losses(at: float) -> Losses:
+        known = _cells(steps, at)
+        return upwards(known.reversed() if direction else known)
+
     more = () if exponents is None else (exponents,)
-    return loss_table(sources, rise * step, _scale_of(steps), *more)
+    return loss_table(losses, rise * step, _scale_of(steps), *more)
 
 
 def _symmetric(steps: Steps) -> bool:

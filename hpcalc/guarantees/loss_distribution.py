@@ -21,14 +21,14 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcalc.guarantees.loss_grid import Losses, Source, log_mgf, regrid, sparse, upwards
+from hpcalc.guarantees.loss_grid import Losses, log_mgf, regrid, sparse
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Indices, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
@@ -38,8 +38,8 @@ _INF = math.inf
 MAX_CELLS = 1 << 20  # of the transform: about a tenth of a second of work
 _ROOM = 1 << 19  # as many where jumps are counted apart, which leaves room for coarser grids
 _LOG_WRAP = -38.0  # tilted mass that may wrap around in the transform; its bound is added
-_CHERNOFF = tuple(0.125 * math.sqrt(2.0) ** k for k in range(14))  # exponents tried, in standard deviations
-_STEEP = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # and as such: a rare huge loss is many standard deviations
+_CHERNOFF = tuple(0.25 * 2.0**k for k in range(7))  # exponents tried, in standard deviations
+_STEEP = (1.0, 4.0, 16.0)  # and as such: a rare huge loss is many standard deviations
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
 _SMALLER = (1.0, 0.9, 0.8, 0.7)  # parts of a tilt that are tried in turn
 _COARSER = (1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)  # multiples of the grid step tried in turn
@@ -276,14 +276,14 @@ class LossTable:
 
 
 def loss_table(
-    sources: Sequence[Source], step: float, scale: float, exponents: Sequence[float] = _EXPONENTS
+    losses_at: Callable[[float], Losses], step: float, scale: float, exponents: Sequence[float] = _EXPONENTS
 ) -> LossTable | None:
-    """Profile of a composition by convolution, in the direction of its sources.
+    """Profile of a composition by convolution.
 
     Parameters
     ----------
-    sources : sequence of Source
-        The steps.
+    losses_at : callable
+        The steps' losses, moved upwards to multiples of a given grid step.
     step : float
         Grid step to begin with; coarser ones are tried where that is too fine.
     scale : float
@@ -297,7 +297,7 @@ def loss_table(
         None if the convolution is too large.
     """
     for times in _COARSER:
-        losses = upwards(sources, times * step)
+        losses = losses_at(times * step)
         tilts, reached = _tilts(losses, scale, exponents)
         if reached:
             views = _views(losses, tilts, min(MAX_CELLS, math.ceil(100.0 * scale / losses.step)))

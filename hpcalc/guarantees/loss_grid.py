@@ -27,14 +27,16 @@ from hpcalc.logspace import Array, Indices, distinct, log1mexp, log_ndtr, logadd
 
 __all__ = [
     "LOG_TAIL",
+    "Cells",
     "Losses",
     "Source",
     "Tails",
+    "cells",
     "downwards",
     "gaussian_tails",
     "laplace_tails",
     "log_mgf",
-    "reach_of",
+    "reaches",
     "regrid",
     "response_tails",
     "sparse",
@@ -99,10 +101,6 @@ class Source:
     tails: TailFunction
     count: int
     jump: float = 0.0
-
-    def reversed(self) -> Source:
-        """The same step with P and Q exchanged."""
-        return Source(lambda loss: self.tails(-loss).reversed(), self.count, self.jump)
 
 
 @dataclass(frozen=True)
@@ -187,52 +185,94 @@ def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indi
     return np.concatenate([-out[(out > 0) & (out <= bottom)][::-1], out[out <= top]])
 
 
-def _grid(sources: Sequence[Source], step: float, log_tail: float) -> Indices:
+def reaches(sources: Sequence[Source], log_tail: float) -> tuple[float, float]:
+    """How far below and above 0 the losses go but for ``e^log_tail`` in all uses together; inf beyond any grid."""
     log_tail -= math.log(sum(source.count for source in sources))
-    reach = [max(reach_of(source.tails, log_tail, sign) for source in sources) for sign in (-1.0, 1.0)]
-    bottom, top = (math.ceil(x / step) for x in reach)
+    more = 1.0 if len(sources) <= _FEW else 1.1  # then most of the others need not be looked at
+    far = [0.0, 0.0]
+    for source in sources:
+        for side, sign in enumerate((-1.0, 1.0)):
+            t = source.tails(np.array([sign * far[side]]))
+            if (t.p_above if sign > 0 else t.q_below)[0] > log_tail:
+                far[side] = more * reach_of(source.tails, log_tail, sign)
+    return far[0], far[1]
+
+
+def _grid(sources: Sequence[Source], step: float, log_tail: float) -> Indices:
+    bottom, top = (math.ceil(x / step) for x in reaches(sources, log_tail))
     jumps = [math.floor(source.jump / step) + i for source in sources for i in (0, 1)]
     return sparse(bottom, top, _DENSE if len(sources) <= _FEW else _DENSE_OF_MANY, jumps)
 
 
-def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array, Tails]:
-    """Log of the P- and Q-mass of ``loss[i] < L <= loss[i+1]``, from whichever tail loses fewer digits."""
+@dataclass(frozen=True)
+class Cells:
+    """P- and Q-masses (logarithms) between neighbouring grid losses, and below the first and above the last of them.
+
+    Attributes
+    ----------
+    index : ndarray of int, shape (m,)
+        The grid losses, as multiples of the step.
+    log_p, log_q : ndarray, shape (n, m + 1)
+        For each kind of step the masses below, between and above.
+    count : ndarray, shape (n,)
+        How often each kind of step is used.
+    """
+
+    index: Indices
+    step: float
+    log_p: Array
+    log_q: Array
+    count: Array
+
+    def reversed(self) -> Cells:
+        """The same steps with P and Q exchanged."""
+        return Cells(-self.index[::-1], self.step, self.log_q[:, ::-1], self.log_p[:, ::-1], self.count)
+
+
+def cells(sources: Sequence[Source], step: float) -> Cells:
+    """Masses of several kinds of steps on the grid that suits them all."""
+    index = _grid(sources, step, LOG_TAIL)
+    loss = np.asarray(index * step, dtype=float)
+    masses = [_cell_masses(source.tails, loss) for source in sources]
+    log_p, log_q = (np.array([pair[i] for pair in masses]) for i in (0, 1))
+    return Cells(index, step, log_p, log_q, np.array([float(source.count) for source in sources]))
+
+
+def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
+    """Log of the P- and Q-mass below, in each ``loss[i] < L <= loss[i+1]``, and above.
+
+    Each difference is taken of whichever tail loses fewer digits.
+    """
     t = tails(loss)
 
     def between(above: Array, below: Array) -> Array:
         right = above[:-1] < below[1:]
         first, second = np.where(right, above[:-1], below[1:]), np.where(right, above[1:], below[:-1])
-        return logsubexp(first, second)
+        return np.concatenate([below[:1], logsubexp(first, second), above[-1:]])
 
-    return between(t.p_above, t.p_below), between(t.q_above, t.q_below), t
+    return between(t.p_above, t.p_below), between(t.q_above, t.q_below)
 
 
-def upwards(sources: Sequence[Source], step: float) -> Losses:
+def upwards(known: Cells) -> Losses:
     """A grid of losses that dominates each mechanism (reference [1], Algorithm 1, written with cell masses)."""
-    index = _grid(sources, step, LOG_TAIL)
-    loss = np.asarray(index * step, dtype=float)
-    log_mass, log_finite = np.empty((len(sources), loss.size)), 0.0
-    for row, source in zip(log_mass, sources, strict=True):
-        log_p, log_q, ends = _cell_masses(source.tails, loss)
-        with np.errstate(invalid="ignore"):
-            # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
-            # (1-w) e^-l + w e^-(l+width) = Q/P
-            ratio = np.where(np.isneginf(log_p), 0.0, log_q - log_p + loss[:-1])
-        share = np.clip(np.expm1(np.minimum(ratio, 0.0)) / np.expm1(-np.diff(loss)), 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            row[:-1] = np.log1p(-share) + log_p
-            right = np.log(share) + log_p
-        row[-1] = -_INF
-        row[1:] = logaddexp(row[1:], right)
-        row[0] = logaddexp(row[0], ends.p_below[0])  # smaller losses are moved up to the first
-        log_finite += source.count * math.log1p(-math.exp(ends.p_above[-1]))
-    count = np.array([float(source.count) for source in sources])
+    index, step, loss = known.index, known.step, np.asarray(known.index * known.step, dtype=float)
+    log_p, log_q = known.log_p[:, 1:-1], known.log_q[:, 1:-1]
+    with np.errstate(invalid="ignore"):
+        # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
+        # (1-w) e^-l + w e^-(l+width) = Q/P
+        share = np.where(np.isneginf(log_p), 0.0, log_q - log_p + loss[:-1])
+    share = np.clip(np.expm1(np.minimum(share, 0.0)) / np.expm1(-np.diff(loss)), 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        log_mass = np.concatenate([np.log1p(-share) + log_p, np.full((log_p.shape[0], 1), -_INF)], axis=1)
+        log_mass[:, 1:] = logaddexp(log_mass[:, 1:], np.log(share) + log_p)
+    log_mass[:, 0] = logaddexp(log_mass[:, 0], known.log_p[:, 0])  # smaller losses are moved up to the first
+    log_finite = float(np.sum(known.count * log1mexp(known.log_p[:, -1])))
     # Rare losses far below 0 make the transform long and change nothing: they are moved up too.
-    low = np.max(np.logaddexp.accumulate(log_mass, axis=1), axis=0) <= -40.0 - math.log(float(np.sum(count)))
+    low = np.max(np.logaddexp.accumulate(log_mass, axis=1), axis=0) <= -40.0 - math.log(float(np.sum(known.count)))
     first = min(int(np.count_nonzero(low)), int(np.flatnonzero(index == 0)[0]))
     if first > 0:
         log_mass[:, first] = np.logaddexp.reduce(log_mass[:, : first + 1], axis=1)
-    return Losses(index[first:], step, log_mass[:, first:], count, log_finite)
+    return Losses(index[first:], step, log_mass[:, first:], known.count, log_finite)
 
 
 def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
@@ -256,10 +296,7 @@ def downwards(sources: Sequence[Source], step: float) -> Losses:
         fine = between
         if source.jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
             fine = distinct(np.concatenate([fine, np.nextafter([-source.jump, source.jump], -_INF)]))
-        log_p, log_q, ends = _cell_masses(source.tails, fine)
-        # the tails are merged into one outcome each
-        log_p = np.concatenate([ends.p_below[:1], log_p, ends.p_above[-1:]])
-        log_q = np.concatenate([ends.q_below[:1], log_q, ends.q_above[-1:]])
+        log_p, log_q = _cell_masses(source.tails, fine)  # the tails are merged into one outcome each
         keep = np.isfinite(log_p) & np.isfinite(log_q)
         masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
         if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of all
