@@ -54,17 +54,9 @@ def shown(value: object, longest: int = 80) -> str:
 class Given:
     """An option as it was given in one place.
 
-    Attributes
-    ----------
-    texts : tuple
-        One entry for every time it was given: a text, a tuple of texts where the option takes several values, True for
-        a flag, or a :class:`Case` for a mapping within a spec file.
-    label : str
-        How an error names it: ``--zcdp``, ``HPCALC_BOUND_ZCDP=`` or ``privacy.yaml:3: zcdp:``.
-    source : int
-        :data:`COMMAND_LINE`, :data:`SPEC` or :data:`ENVIRONMENT`.
-    line : int or None
-        In the spec file.
+    ``texts`` has one entry for every time it was given: a text, a tuple of texts where the option takes several values,
+    True for a flag, a :class:`Case` or a piece of the file for a mapping within a spec. ``label`` is how an error names
+    it: ``--zcdp``, ``HPCALC_BOUND_ZCDP=`` or ``privacy.yaml:3: zcdp:``.
     """
 
     texts: tuple[Any, ...]
@@ -167,25 +159,8 @@ def located(error: InvalidInput, label: str) -> CommandLineError:
 class Case:
     """The options of one question, or of one guarantee within it (a candidate, what is released afterwards).
 
-    Parameters
-    ----------
-    options : mapping
-        The options there are, by key.
-    given : mapping
-        What was given; keys that are no option here are of other commands.
-    name : str, optional
-        Name of the case.
-    spec : str, optional
-        Name of the spec file.
-    line : int
-        Where the case begins there.
-    beside : mapping, optional
-        What stands beside the options: ``times``, ``weight``, ``params``, ``total``.
-
-    Attributes
-    ----------
-    values : dict
-        The value of every option that was given.
+    ``given`` may hold keys that are no option here: they are of other commands. ``beside`` is what stands beside the
+    options (``times``, ``params``, ``total``), ``values`` the value of every option that was given, by key.
     """
 
     def __init__(
@@ -265,19 +240,7 @@ class Case:
     # the question in writing
 
     def written(self, command: str, options: Mapping[str, Option], *more: str, leave: Iterable[str] = ()) -> str:
-        """A command line that asks another command about the same case.
-
-        Parameters
-        ----------
-        command : str
-            The other command.
-        options : mapping
-            Its options, by key.
-        more : str
-            Words to add.
-        leave : iterable of str
-            Keys to leave out.
-        """
+        """A command line that asks another command, whose ``options`` these are, about the same case, and ``more``."""
         words = ["hpcalc", command]
         if self.spec is not None:
             words += ["--spec", "-" if self.spec == "standard input" else self.spec]

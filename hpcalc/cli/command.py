@@ -19,17 +19,10 @@ __all__ = ["Command", "Group", "Option", "flag", "show", "write_options"]
 
 
 class Option(click.Option):
-    """A Click option with a purpose and a place in spec files.
+    """A Click option with a heading in ``--help`` (``group``) and a place in spec files (``in_spec``, ``spec_only``).
 
-    Attributes
-    ----------
-    group : str
-        Heading in ``--help`` and in the man page.
-    many : bool
-        Whether it may be given more than once. Click is told that every option may, so that both values of one given
-        twice can be named.
-    in_spec : bool
-        Whether a spec file may hold it.
+    Click is told that every option may be given more than once, so that both values of one given twice can be named;
+    ``many`` says which really may.
     """
 
     def __init__(self, *decls: str, group: str, many: bool = False, in_spec: bool = True, **attributes: Any) -> None:
@@ -63,13 +56,7 @@ class Option(click.Option):
         return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
 
     def read(self, text: str) -> Any:
-        """One value, out of its text.
-
-        Raises
-        ------
-        InvalidInput
-            If the text is not such a value.
-        """
+        """One value, out of its text."""
         return self.type.read(text, self.key)  # type: ignore[attr-defined]  # every type here has it
 
 
@@ -126,15 +113,7 @@ def _told(option: Option) -> str:
 
 
 class Command(click.Command):
-    """One of the six questions.
-
-    Attributes
-    ----------
-    answer : callable
-        From :class:`~hpcalc.cli.case.Case` to a result that has ``document()`` and ``exit_code``.
-    examples : tuple of str
-        Real command lines, shown under ``--help`` and in the man page.
-    """
+    """One of the six questions: ``answer`` makes a result (``document()``, ``exit_code``) of a case."""
 
     def __init__(
         self,

@@ -21,13 +21,7 @@ __all__ = ["accounting", "guarantee", "law", "law_parameters", "laws_named", "re
 
 
 def guarantee(case: Case) -> Guarantee:
-    """The guarantee of one run: everything that was given, composed.
-
-    Raises
-    ------
-    HpcalcError
-        If nothing was given (the options are listed), or a value is outside its range.
-    """
+    """The guarantee of one run: everything that was given, composed."""
     base = some_guarantee(case)
     if base is not None:
         return base
@@ -180,13 +174,7 @@ def _candidates(case: Case) -> Guarantee:
 
 
 def training(case: Case, *, noise: bool) -> tuple[float, int] | None:
-    """Sampling rate and number of steps of a training script, None if none was described.
-
-    Raises
-    ------
-    HpcalcError
-        If a word is missing, or says what another has said already.
-    """
+    """Sampling rate and number of steps of a training script, None if none was described."""
     words = [name.replace("-", "_") for name in TRAINING]
     asked = [key for key in words if case[key] is not None]
     if not asked:
@@ -221,13 +209,7 @@ def training(case: Case, *, noise: bool) -> tuple[float, int] | None:
 
 
 def law_parameters(case: Case, *, optional: bool = False) -> dict[str, Any] | None:
-    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open.
-
-    Raises
-    ------
-    HpcalcError
-        If no law was named (the choices are listed), or a parameter is missing, superfluous or outside its range.
-    """
+    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open."""
     keys = [name.replace("-", "_") for name in LAW if name != "dist"]
     parameters = {key: case[key] for key in keys if case[key] is not None and case[key] is not False}  # 0 is an eta
     dist = case["dist"]
@@ -283,13 +265,7 @@ def open_scale(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
-    """Keyword arguments of the privacy questions: only what was given.
-
-    Raises
-    ------
-    HpcalcError
-        For combinations that mean nothing; a guarantee that cannot be scaled to a group says so itself.
-    """
+    """Keyword arguments of the privacy questions: only what was given."""
     out = {key: case[key] for key in ("searches", "density", "examples", "unit") if case[key] is not None}
     if case["subset"] is not None:
         out["subset"] = _subset(case)

@@ -187,16 +187,7 @@ _SHARED_VARIABLES = ("format", "delta")
 def select(command: str, names: Iterable[str], silent: Iterable[str] = (), spec: Iterable[str] = ()) -> list[Option]:
     """The options of a command, in the order of the table.
 
-    Parameters
-    ----------
-    command : str
-        Name of the command; it decides the names of the environment variables.
-    names : iterable of str
-        Option names.
-    silent : iterable of str
-        Options that are accepted but stand in no help.
-    spec : iterable of str
-        Options that only a spec file holds.
+    ``silent`` ones are accepted but stand in no help; ``spec`` ones only a spec file holds.
     """
     silent, spec = set(silent), set(spec)
     wanted = {*names, *silent, *spec}

@@ -166,13 +166,7 @@ class _Reader:
 
 
 def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bool]:
-    """The questions a command line asks, and whether they are a list of cases.
-
-    Raises
-    ------
-    HpcalcError
-        If the spec file cannot be read (exit code 4) or is wrong (exit code 2).
-    """
+    """The questions a command line asks, and whether they are a list of cases."""
     options = command.options
     typed, surroundings = command_line(options, words), environment(options)
     asked = merged([typed, surroundings])
@@ -226,11 +220,6 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
     """The ``--candidates``: each a guarantee with a name, their weights (None: unknown), and whether those were given.
 
     What the case says of every training (``--examples``) goes for each.
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        If the file cannot be read, or is no list of settings; the text names the line.
     """
     from hpcalc.datafiles import candidates_of, read_candidates
 
