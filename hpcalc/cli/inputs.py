@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,24 +27,18 @@ def guarantee(case: Case) -> Guarantee:
         return base
     if case.gives("compose"):
         case.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
-    choices = ", ".join(f"--{name}" for name in GUARANTEES if name in every_flag(case))
+    choices = ", ".join(f"--{name}" for name in GUARANTEES if name.replace("-", "_") in case.options)
     raise CommandLineError(
         f"{case.place}no guarantee for one run: give one of {choices},\n"
         "or --noise-multiplier with --sample-rate (or --examples and --batch-size) and --steps (or --epochs)"
     )
 
 
-def every_flag(case: Case) -> set[str]:
-    """The options there are, as they are typed."""
-    return {option.flag.lstrip("-") for option in case.options.values()}
-
-
 def some_guarantee(case: Case) -> Guarantee | None:
     """As :func:`guarantee`; None where nothing was given (a plan may solve for the guarantee itself)."""
-    from hpcalc.guarantees import compose, repeat
+    from hpcalc.guarantees import compose
 
-    group = case["group"]
-    if group is not None and case["subset"] is not None:
+    if case["group"] is not None and case["subset"] is not None:
         case.refuse("group", "does not go with --subset: the records of one person are sampled one by one")
     parts = list(_parts(case))
     for part in case["run"] or ():
@@ -54,20 +48,26 @@ def some_guarantee(case: Case) -> Guarantee | None:
     if case["candidates"] is not None:
         if parts:
             case.refuse("candidates", "stands for the whole guarantee of one run: leave the others out")
-        parts = [_candidates(case)]
-    elif group is not None:
-        parts = [_grouped(case, part, group) for part in parts]
+        return _candidates(case)
     if not parts:
         return None
-    whole = compose(*parts)
-    return repeat(whole, case["compose"]) if case["compose"] is not None else whole
+    return _times(compose(*(_grouped(case, part) for part in parts)), case["compose"])
 
 
-def _grouped(case: Case, part: Guarantee, group: int) -> Guarantee:
+def _times(part: Guarantee, times: int | None) -> Guarantee:
+    from hpcalc.guarantees import repeat
+
+    return part if times is None else repeat(part, times)
+
+
+def _grouped(case: Case, part: Guarantee) -> Guarantee:
+    """The guarantee for the records of one person, of which there are up to ``--group``."""
+    if case["group"] is None:
+        return part
+    if not hasattr(part, "group"):
+        case.refuse("group", "is not there yet for this guarantee: scale it by hand, e.g. zcdp by the square")
     try:
-        if not hasattr(part, "group"):
-            case.refuse("group", "is not there yet for this guarantee: scale it by hand, e.g. zcdp by the square")
-        grouped: Guarantee = part.group(group)
+        grouped: Guarantee = part.group(case["group"])
         return grouped
     except InvalidInput as error:
         raise case.located(error) from error
@@ -76,9 +76,12 @@ def _grouped(case: Case, part: Guarantee, group: int) -> Guarantee:
 def _parts(case: Case) -> Iterator[Guarantee]:
     """Every guarantee that was given, in the order of the table."""
     for name, row in KINDS.items():
+        make, reader = load(row.target), _READERS.get(name)
         for value in case[name.replace("-", "_")] or ():
-            make = _CURVES.get(name) or load(row.target)
-            yield make(*value) if isinstance(value, tuple) else make(value)
+            if reader is not None:
+                yield make(load(f"hpcalc.datafiles.{reader}")(value), {name.replace("-", "_"): value})
+            else:
+                yield make(*value) if isinstance(value, tuple) else make(value)
     for path in case["history"] or ():
         yield _history(path)
     shape = training(case, noise=True)
@@ -92,28 +95,7 @@ def _parts(case: Case) -> Iterator[Guarantee]:
             raise InvalidInput("noise_multiplier", noise, error.remedy) from error
 
 
-def _points(text: str) -> Guarantee:
-    from hpcalc.datafiles import parse_rdp_text
-    from hpcalc.guarantees import RDPCurve
-
-    return RDPCurve(parse_rdp_text(text), {"rdp": text})
-
-
-def _curve(path: str) -> Guarantee:
-    from hpcalc.datafiles import read_rdp
-    from hpcalc.guarantees import RDPCurve
-
-    return RDPCurve(read_rdp(path), {"rdp_file": path})
-
-
-def _profile(path: str) -> Guarantee:
-    from hpcalc.datafiles import read_profile
-    from hpcalc.guarantees import ProfileCurve
-
-    return ProfileCurve(read_profile(path), {"profile_file": path})
-
-
-_CURVES: dict[str, Callable[[str], Guarantee]] = {"rdp": _points, "rdp-file": _curve, "profile-file": _profile}
+_READERS = {"rdp": "parse_rdp_text", "rdp-file": "read_rdp", "profile-file": "read_profile"}
 
 
 def _history(path: str) -> Guarantee:
@@ -126,16 +108,14 @@ def _history(path: str) -> Guarantee:
 
 def _item(part: Case) -> Guarantee:
     """One guarantee within a case, ``times`` times."""
-    from hpcalc.guarantees import compose, repeat
+    from hpcalc.guarantees import compose
 
     try:
         parts = list(_parts(part))
         if not parts:
             names = ", ".join(name for name in GUARANTEES if name != "candidates")
             raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-        whole = compose(*parts)
-        times = part.beside.get("times")
-        return repeat(whole, times) if times is not None else whole
+        return _times(compose(*parts), part.beside.get("times"))
     except InvalidInput as error:
         if error.parameter not in part.given:
             raise CommandLineError(f"{_at(part)}{error}") from error
@@ -156,9 +136,7 @@ def _candidates(case: Case) -> Guarantee:
     from hpcalc.guarantees.mixture import Mixture, WorstOf
 
     rows, weights, stated = settings_of(case)
-    parts = [_item(row) for row in rows]
-    if case["group"] is not None:
-        parts = [_grouped(case, part, case["group"]) for part in parts]
+    parts = [_times(_grouped(case, _item(row)), case["compose"]) for row in rows]
     if case["dist"] == "composition":
         if stated:
             case.refuse("candidates", "with --dist composition every row is a run: leave the weights out")
@@ -312,11 +290,13 @@ def _then(case: Case, item: Any, base: Guarantee | None) -> Guarantee:
     elif str(item).strip() == "run":
         if base is None:
             case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
-        return base
+        from hpcalc.guarantees.mixture import Mixture, WorstOf
+
+        # the winner is chosen by the data: a further run of it costs what the dearest setting does
+        return WorstOf(base.parts) if isinstance(base, Mixture) else base
     else:
         part = _written(case, str(item))
-    made = _item(part)
-    return _grouped(case, made, case["group"]) if case["group"] is not None else made
+    return _grouped(case, _item(part))
 
 
 def _written(case: Case, text: str) -> Case:
