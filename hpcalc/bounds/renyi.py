@@ -39,7 +39,7 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, ndtri_exp, softplus
 
-__all__ = ["Enclosure", "RefinedRenyi", "bounds", "enclosure"]
+__all__ = ["Enclosure", "RefinedRenyi", "bounds", "enclosure", "rdp_of_profiles", "refined_renyi"]
 
 _LIMIT = 42.0  # Phi(-42) = 1e-385: ranks below need no node of their own
 # Knobs of speed. Into how many pieces sharpening cuts cells, round by round, and the number of nodes at which it ends.
@@ -419,3 +419,70 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
     """R1, where it applies."""
     if isinstance(law, Law) and base.slack < 1.0:
         yield refined_renyi(base, law, orders)
+
+
+def rdp_of_profiles(
+    log_profile_of: Callable[[int, Array], Array], tail: RenyiBound, orders: Array, reach: float, pieces: int = 80
+) -> Array:
+    """Rényi curve that follows from privacy profiles, order by order, rounded up.
+
+    ``e^((a-1) D_a(A||A')) <= 1 + a (a-1) (∫ e^((a-1)t) δ_1(t) dt + ∫ e^(-at) δ_2(t) dt)`` over t >= 0, where δ_1 is the
+    profile of (A, A') and δ_2 that of (A', A). A profile is convex in ``e^t``: its chords lie above it, and what is
+    linear in ``e^t`` is integrated exactly. Where ``e^((a-1)t)`` would blow up the floor of a certified profile, another
+    Rényi bound takes over, ``δ(t) <= (1/b)(1-1/b)^(b-1) e^((b-1)(rdp(b)-t))`` at an order b > a.
+
+    Parameters
+    ----------
+    log_profile_of : callable
+        Direction (0 or 1) and ``t >= 0`` to ``log δ``, an upper bound.
+    tail : RenyiBound
+        What takes over.
+    orders : ndarray
+        Orders > 1.
+    reach : float
+        Where the profiles are asked up to.
+    pieces : int
+        How often they are asked.
+
+    Returns
+    -------
+    ndarray
+        inf where no finite bound follows.
+    """
+    flat = np.ravel(orders)
+    order = flat[np.isfinite(flat)]
+    t = np.linspace(0.0, max(reach, 1e-12), pieces + 1)
+    log_delta = [np.minimum.accumulate(np.minimum(log_profile_of(side, t), 0.0)) for side in (0, 1)]
+    far = distinct(np.concatenate([1.0 + np.exp(np.arange(-3.0, 9.0, 0.25)), order * 1.05, order * 1.3, order * 2.0]))
+    if tail.curve.orders is not None:
+        far = tail.curve.orders[np.isfinite(tail.curve.orders)]
+    log_far = cks_log_delta(far, tail.rdp(far), t[:, None])  # shape (t, far)
+    out = np.full(flat.shape, np.inf)
+    if order.size:
+        gap = far - order[:, None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # beyond t: e^((a-1)t) δ(t), which falls like e^((a-b)t), over b - a
+            rest = log_far[None] + ((order[:, None] - 1.0) * t)[:, :, None] - np.log(gap)[:, None, :]
+            rest = np.min(np.where(gap[:, None, :] > 0.0, np.nan_to_num(rest, nan=np.inf), np.inf), axis=2)
+            # at t >= 0 both weights and e^(-at) δ_2 <= e^(-at)
+            rest = np.where(t >= tail.curve.pure_epsilon, -np.inf, np.minimum(rest, np.inf))
+            both = []
+            for one, other in ((0, 1), (1, 0)):
+                first = _below(order[:, None] - 1.0, t, log_delta[one])
+                second = _below(-order[:, None], t, log_delta[other])
+                last = log_delta[other] - order[:, None] * t - np.log(order)[:, None]
+                total = np.logaddexp(np.logaddexp(first, second), np.logaddexp(rest, last))
+                both.append(np.min(total, axis=1) + np.log(order * (order - 1.0)))
+        out[np.isfinite(flat)] = np.logaddexp(0.0, np.maximum(*both) + 1e-11) / (order - 1.0) * (1.0 + 1e-12)
+    return out.reshape(np.shape(orders))
+
+
+def _below(power: Array, t: Array, log_delta: Array) -> Array:
+    """Log of ``∫_0^t e^(power t) δ(t) dt`` up to every t, by chords in ``e^t``; power has shape (m, 1)."""
+    width = -np.diff(t)
+    share, share_up = -np.expm1(power * width) / power, -np.expm1((power + 1.0) * width) / (power + 1.0)
+    drop = logsubexp(log_delta[:-1], np.minimum(log_delta[1:], log_delta[:-1])) - np.log(-np.expm1(width))
+    # δ = δ_right + S (1 - e^(t - t_right)) on the chord, S its slope in units of its right end
+    curved = np.maximum(share - share_up, 0.0) * (1.0 + 1e-9) + 1e-16 * share
+    part = power * t[1:] + np.logaddexp(log_delta[1:] + np.log(share), drop + np.log(curved))
+    return np.concatenate([np.full((power.shape[0], 1), -np.inf), np.logaddexp.accumulate(part, axis=1)], axis=1)

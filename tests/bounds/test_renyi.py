@@ -17,7 +17,7 @@ from mechanisms import random_mechanism, searches
 
 from hpcalc.bounds import paper
 from hpcalc.bounds.pure import refined_pure
-from hpcalc.bounds.renyi import Enclosure, enclosure, refined_renyi
+from hpcalc.bounds.renyi import Enclosure, enclosure, rdp_of_profiles, refined_renyi
 from hpcalc.conversion import epsilon_at
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
@@ -395,3 +395,16 @@ def test_extreme_laws_stay_finite():
                 value = by(method, base, law, log_delta)
                 assert value >= 0.0
                 assert math.isfinite(value), (law, base)
+
+
+def test_curve_from_profiles_is_above_the_truth_and_close():
+    orders = np.array([1.01, 1.5, 2.0, 4.0, 8.0])
+    for base, reach, most in ((Gaussian(5**0.5), 8.0, 1.01), (PureDP(1.0), 1.0, 1.0 + 1e-9), (Laplace(1.0), 1.0, 1.03)):
+        tail = refined_renyi(base, Fixed(1))
+        found = rdp_of_profiles(lambda _, t, base=base: base.log_profile(t), tail, orders, reach)
+        true = base.rdp(orders)
+        assert np.all(found >= true * (1.0 - 1e-12))
+        assert np.all(found <= true * most)
+    # where nothing takes over, nothing finite follows
+    none = refined_renyi(RDPCurve({2.0: 0.3}), Fixed(1))
+    assert rdp_of_profiles(lambda _, t: np.full(t.shape, -3.0), none, np.array([3.0]), 5.0)[0] == math.inf

@@ -1,0 +1,122 @@
+"""What applies is listed once, and whatever is listed answers every question about itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hpcalc import bounds as room
+from hpcalc.bounds import Bound, ProfileBound, bounds_for, probe_epsilon
+from hpcalc.catalog import METHODS, Method
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.laws import (
+    AnyRuns,
+    AtLeastOne,
+    AtMost,
+    Binomial,
+    FinitePmf,
+    Fixed,
+    Poisson,
+    Threshold,
+    TruncatedNegativeBinomial,
+)
+from hpcalc.questions import bound
+
+tnb = TruncatedNegativeBinomial.with_mean
+LAWS = [
+    Poisson(0.5),
+    Poisson(10.0),
+    tnb(10.0, eta=-0.5),
+    Binomial(20, 0.3),
+    Fixed(4),
+    FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5))),
+    AtMost(Poisson(5.0), 7),
+    AtLeastOne(Poisson(0.5)),
+    Threshold(0.1),
+    AnyRuns(3),
+]
+BASES = [
+    PureDP(1.0),
+    ZCDP(0.1),
+    ApproxDP(0.5, 1e-8),
+    Gaussian(2.0),
+    Laplace(2.0),
+    RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0}),
+    ProfileCurve({0.0: 0.3, 0.5: 0.05, 1.5: 1e-3, 3.0: 1e-8}),
+    compose(ZCDP(0.1), ApproxDP(0.1, 1e-9)),
+]
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_every_bound_answers_for_itself(base):
+    epsilons = np.array([0.0, 0.5, 3.0])
+    orders = np.array([1.5, 4.0])
+    for law in LAWS:
+        found = bounds_for(base, law)
+        assert found
+        assert len({item.name for item in found}) == len(found)
+        for item in found:
+            assert item.name in METHODS
+            assert item.citation
+            assert all(isinstance(line, str) for line in item.conditions)
+            profile = item.log_profile(epsilons)
+            assert profile.shape == epsilons.shape
+            assert np.all(profile <= 0.0)
+            assert all(b <= a for a, b in itertools.pairwise(profile)), (item.name, law)
+            if not isinstance(item, ProfileBound):
+                curve = item.rdp(orders)
+                assert curve is None or (curve.shape == orders.shape and np.all(curve >= 0.0))
+            values = [item.epsilon(math.log(delta)).value for delta in (1e-6, 1e-3)]
+            assert 0.0 <= values[1] <= values[0]
+
+
+@pytest.mark.parametrize("base", [PureDP(1.0), ZCDP(0.1), Gaussian(2.0)], ids=repr)
+def test_probe_is_close_to_the_answer(base):
+    for law in LAWS:
+        answer = min(item.epsilon(math.log(1e-6)).value for item in bounds_for(base, law))
+        assert probe_epsilon(base, law, math.log(1e-6)) == pytest.approx(answer, rel=5e-3)
+
+
+def test_methods_and_groups_select_by_name():
+    for method in METHODS:
+        assert {item.name for item in bounds_for(ZCDP(0.1), tnb(10.0, eta=0.0), method=method)} <= {method}
+    assert [item.name for item in bounds_for(ZCDP(0.1), Poisson(3.0), method="lemma-7")] == ["lemma-7"]
+    for group in ("paper", "refined"):
+        found = bounds_for(ZCDP(0.1), tnb(10.0, eta=0.0), method=group)
+        assert found
+        assert all(METHODS[item.name].group == group for item in found)
+    with pytest.raises(InvalidInput, match="method"):
+        bounds_for(ZCDP(0.1), Poisson(3.0), method="theorem-7")
+    assert bounds_for(Gaussian(0.0), Poisson(3.0)) == []
+
+
+class Trivial(ProfileBound):
+    """A bound of one's own: a factor of two on one run's epsilon."""
+
+    name, citation = "twice", "a test"
+
+    def __init__(self, base):
+        self.base = base
+
+    def log_profile(self, epsilons):
+        return self.base.log_profile(np.asarray(epsilons) / 2.0)
+
+
+def test_a_bound_of_ones_own_works_everywhere(monkeypatch):
+    monkeypatch.setattr(room, "SOURCES", [*room.SOURCES, lambda base, law, orders: [Trivial(base)]])
+    monkeypatch.setitem(METHODS, "twice", Method("refined", "twice one run", "a test"))
+    answer = bound(Gaussian(1.0), Poisson(30.0), delta=1e-6)
+    assert "twice" in [item.method for item in answer.bounds]
+    alone = bound(Gaussian(1.0), Poisson(30.0), delta=1e-6, method="twice", explain=True)
+    assert alone.best is not None
+    assert alone.best.method == "twice"
+    assert alone.single_run is not None
+    assert alone.epsilon == pytest.approx(2.0 * alone.single_run.value, rel=1e-9)
+    assert alone.document()["explain"]["theorem"] == "a test"
+    assert alone.profile()
+    assert all(row["epsilon"] is None for row in alone.rdp_curve())
+    assert issubclass(Trivial, Bound)
