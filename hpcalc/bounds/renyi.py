@@ -428,7 +428,7 @@ def rdp_of_profiles(
 
     ``e^((a-1) D_a(A||A')) <= 1 + a (a-1) (∫ e^((a-1)t) δ_1(t) dt + ∫ e^(-at) δ_2(t) dt)`` over t >= 0, where δ_1 is the
     profile of (A, A') and δ_2 that of (A', A). A profile is convex in ``e^t``: its chords lie above it, and what is
-    linear in ``e^t`` is integrated exactly. Where ``e^((a-1)t)`` would blow up the floor of a certified profile, another
+    linear in ``e^t`` is integrated exactly. Where ``e^((a-1)t)`` would blow up the floor of a certified profile another
     Rényi bound takes over, ``δ(t) <= (1/b)(1-1/b)^(b-1) e^((b-1)(rdp(b)-t))`` at an order b > a.
 
     Parameters
