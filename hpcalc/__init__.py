@@ -16,7 +16,9 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from hpcalc.answer import Answer as _Answer
 
 __version__ = "0.1.0"
 __date__ = "2026-11-28"  # of the release; printed in the man pages, which must not change from build to build
@@ -155,6 +157,16 @@ _HOME = {
     ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def _show(answer: _Answer, how: str, *more: Any) -> Any:
+    """How answers are shown: the one place that knows both, so that no question imports what shows it."""
+    from hpcalc.output import notebook
+
+    return getattr(notebook, how)(answer, *more)
+
+
+_Answer.show = staticmethod(_show)
 
 
 def __getattr__(name: str) -> object:

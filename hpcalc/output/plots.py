@@ -12,7 +12,7 @@ from typing import Any
 from hpcalc.errors import InvalidInput
 from hpcalc.files import write_file
 
-__all__ = ["FORMATS", "plot_result"]
+__all__ = ["FORMATS", "panels_for", "plot_result"]
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -64,11 +64,7 @@ def plot_result(
     kind = Path(target).suffix.lower().lstrip(".")
     if target != "-" and kind not in FORMATS:
         raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
-    from hpcalc.output.panels import panels_of
-    from hpcalc.questions.curves import search_curves
-    from hpcalc.questions.search_cost import BoundResult
-
-    panels = panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None)
+    panels = panels_for(result)
     if target == "-":
         import textwrap
 
@@ -83,3 +79,12 @@ def plot_result(
 
         write_file(target, figure_bytes(panels, kind, size))
     return ""
+
+
+def panels_for(result: Any) -> list[Any]:
+    """What is drawn of an answer; the curves of ``bound`` are evaluated here, by the room of questions."""
+    from hpcalc.output.panels import panels_of
+    from hpcalc.questions.curves import search_curves
+    from hpcalc.questions.search_cost import BoundResult
+
+    return list(panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None))

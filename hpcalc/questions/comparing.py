@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
@@ -66,8 +67,8 @@ class Entry:
         return out if self.reason is None else {**out, "reason": self.reason}
 
 
-@dataclass(frozen=True, eq=False)
-class CompareResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class CompareResult(Answer):
     """Laws of K side by side for one base.
 
     Attributes

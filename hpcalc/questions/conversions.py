@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee
@@ -19,8 +20,8 @@ __all__ = ["ConvertResult", "convert"]
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
 
-@dataclass(frozen=True)
-class ConvertResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvertResult(Answer):
     """A guarantee of one run in another form.
 
     Attributes
@@ -40,6 +41,12 @@ class ConvertResult:
     conversion: str | None
     reason: str | None = None
     order: float | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """ε where the guarantee has one (inf where none is finite)."""
+        value = self.to.get("epsilon")
+        return float("inf") if value is None else float(value)
 
     @property
     def exit_code(self) -> ExitCode:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.catalog import load
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee, compose, repeat
@@ -33,8 +34,8 @@ __all__ = ["PlanResult", "Training", "plan"]
 Training: TypeAlias = "tuple[float, int] | Callable[[float], Guarantee]"
 
 
-@dataclass(frozen=True, eq=False)
-class PlanResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanResult(Answer):
     """Every law with its parameter solved, one of them recommended.
 
     Attributes

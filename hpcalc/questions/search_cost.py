@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, ProfileBound, bounds_for, named_by
 from hpcalc.conversion import Conversion, RenyiCurve, epsilon_at, epsilon_from_profile, epsilon_from_rdp, log_of_delta
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
@@ -65,8 +66,8 @@ def _evaluated(source: Bound, log_delta: float, rule: str) -> Evaluated:
     return Evaluated(source.name, answer.value, source.citation, answer.order, named, source.conditions, source)
 
 
-@dataclass(frozen=True, eq=False)
-class BoundResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundResult(Answer):
     """Cost of the whole search, beside one run's.
 
     Attributes
@@ -151,6 +152,12 @@ class BoundResult:
         order = None if self.best is None else self.best.order
         found = warnings_of(self.base, self.runs, self.delta, epsilon=self.epsilon, order=order, setup=self.setup)
         return tuple(dict.fromkeys(found))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # bounds are functions, which no pickle holds: it holds the question
+        options = {"delta": self.delta, "method": self.method, "conversion": self.conversion}
+        options |= {"orders": self.orders if self.restricted else None, "lower": self.composition is not None}
+        return _asked_again, (self.base, self.runs, options, self.max_epsilon, self.explain, self.setup)
 
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search: the smallest of the curves evaluated, at each order.
@@ -310,6 +317,12 @@ def delta_fields(log_delta: float) -> dict[str, float | None]:
     log10 = log_delta / math.log(10.0)
     delta = Upper(math.exp(log_delta)) if log10 > -308.0 else None
     return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": upper(log10)}
+
+
+def _asked_again(
+    base: Guarantee, runs: RunCount, options: dict[str, Any], limit: float | None, explain: bool, setup: SearchSetup
+) -> BoundResult:
+    return replace(bound(base, runs, **options), max_epsilon=limit, explain=explain, setup=setup)
 
 
 def _log(delta: float) -> float:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.bounds.refined import refined_pure
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Gaussian, Guarantee
@@ -73,8 +74,8 @@ class Choice:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class SelectionResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult(Answer):
     """Mechanisms that choose one of m candidates, at one ε.
 
     Attributes

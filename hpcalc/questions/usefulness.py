@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import Law, RunCount
 from hpcalc.questions.measures import BestScore, RunTime, best_score, run_time, success_probability
@@ -16,8 +17,8 @@ from hpcalc.questions.rows import SCORES_COST, law_document, readable
 __all__ = ["UtilityResult", "utility"]
 
 
-@dataclass(frozen=True)
-class UtilityResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class UtilityResult(Answer):
     """What a law of K is worth.
 
     Attributes

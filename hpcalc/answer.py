@@ -1,0 +1,57 @@
+"""What every answer can do in a notebook: show itself in two lines, in HTML, in Markdown and as a picture.
+
+An answer knows its numbers, not how they are shown. Who shows them says so once, from above
+(:attr:`Answer.show`, set by :mod:`hpcalc` itself); this module imports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+__all__ = ["Answer"]
+
+
+class Answer:
+    """Base of every result: it has a :meth:`document`, and is equal to an answer with the same one."""
+
+    #: Shows an answer in one of the ways ``summary``, ``html``, ``markdown``, ``picture``.
+    show: ClassVar[Callable[..., Any] | None] = None
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        raise NotImplementedError
+
+    def _shown(self, how: str, *more: Any) -> Any:
+        show = type(self).show
+        return show(self, how, *more) if show is not None else object.__repr__(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.document() == other.document()
+
+    def __hash__(self) -> int:
+        return hash(repr(self.document()))
+
+    def __repr__(self) -> str:
+        return str(self._shown("summary"))
+
+    def _repr_html_(self) -> str:
+        return str(self._shown("html"))
+
+    def _repr_markdown_(self) -> str:
+        return str(self._shown("markdown"))
+
+    def plot(self, path: str | None = None) -> Any:
+        """The picture of this answer.
+
+        Parameters
+        ----------
+        path : str, optional
+            A file that ends in .svg, .png or .pdf; without it the picture is returned, and a notebook shows it.
+
+        Raises
+        ------
+        MissingExtra
+            Without matplotlib.
+        """
+        return self._shown("picture", path)
