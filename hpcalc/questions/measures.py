@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import AtLeastOne, Law, RunCount, finite_number
 from hpcalc.logspace import Array, Prob
+from hpcalc.solve import log_minimum
 
 __all__ = [
     "BestScore",
@@ -227,24 +228,10 @@ def log_tail_bound(law: RunCount, k: int) -> float:
         # the two terms may be large and cancel: their rounding must not take the bound below the truth
         return cumulant - runs * s + 1e-14 * (cumulant + runs * s)
 
-    # convex in s, so it has one valley in log s too; every point of it is a valid bound, the end of the search as well
+    # convex in s, so it has one valley in log s too; every point of it is a valid bound
     # (below the lower end the bound is 1 - 1e-12 at best, and rounding hides the slope)
-    lo, hi = math.log(1e-12 / max(runs, 1.0)), 12.0
-    best = 0.0
-    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
-    a, b = hi - ratio * (hi - lo), lo + ratio * (hi - lo)
-    at_a, at_b = exponent(a), exponent(b)
-    for _ in range(90):
-        best = min(best, at_a, at_b)
-        if at_a <= at_b:
-            hi, b, at_b = b, a, at_a
-            a = hi - ratio * (hi - lo)
-            at_a = exponent(a)
-        else:
-            lo, a, at_a = a, b, at_b
-            b = lo + ratio * (hi - lo)
-            at_b = exponent(b)
-    return best
+    start = np.linspace(math.log(1e-12 / max(runs, 1.0)), 12.0, 40)
+    return min(log_minimum(lambda x: np.array([exponent(each) for each in x]), start, accuracy=1e-7)[1], 0.0)
 
 
 def tail_bound(law: RunCount, k: int) -> float:

@@ -33,7 +33,7 @@ from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
 from hpcalc.questions.accountant import Accountant, Ticker
 from hpcalc.questions.rows import Aims, law_document, length_fields
 from hpcalc.questions.solving import solve_success
-from hpcalc.solve import Grid
+from hpcalc.solve import Grid, least_passing
 
 __all__ = [
     "SelectionResult",
@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
+_LARGEST_SCALE = 1e300
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
 
 
@@ -224,18 +225,15 @@ def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
 
 
 def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) -> float:
-    """Smallest gap at which failing is rare enough, from above."""
+    """Smallest gap at which failing is rare enough, from above; inf beyond ``top``."""
     if failure(0.0) <= fail:
         return 0.0
-    low, high = 0.0, 1.0
+    high = 1.0
     while failure(high) > fail:
-        low, high = high, 2.0 * high
+        high *= 2.0
         if high > top:
             return math.inf
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if failure(middle) <= fail else (middle, high)
-    return high
+    return least_passing(lambda gap: failure(gap) <= fail, 0.5 * high if high > 1.0 else 0.0, high, 1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -375,13 +373,16 @@ class _Finder:
     def _laplace(self, law: Law) -> float | None:
         """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
         self.tick()
-        low, high = 0.0, self.epsilon  # a search costs no less than one run
-        while high - low > 1e-12 * high:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if refined_pure(middle, law) <= self.epsilon else (low, middle)
-            if high < 1e-300:
+
+        def enough(scale: float) -> bool:
+            return refined_pure(1.0 / scale, law) <= self.epsilon
+
+        least = high = 1.0 / self.epsilon  # a search costs no less than one run
+        while not enough(high):
+            high *= 2.0
+            if high > _LARGEST_SCALE:
                 return None
-        return 1.0 / low
+        return high if high == least else least_passing(enough, 0.5 * high, high)
 
     def _gaussian(self, law: Law) -> float | None:
         """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
