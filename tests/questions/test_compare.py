@@ -55,6 +55,32 @@ def test_laws_keep_a_scale_that_was_given() -> None:
     assert [round(row["mean_runs"], 9) for row in rows] == [10.0, 8.0, 3.0, 5.0]
 
 
+def test_the_law_in_use_is_a_marked_row_and_gives_the_mean() -> None:
+    answer = compare(ZCDP(0.1), ["poisson"], in_use="tnb:eta=0,mean=7", lower=False)
+    first, second = answer.rows
+    assert first["in_use"] is True
+    assert first["law"]["eta"] == 0.0
+    assert "in_use" not in second
+    assert (first["mean_runs"], second["mean_runs"]) == (pytest.approx(7.0), pytest.approx(7.0))
+    assert answer.document()["mean"] == pytest.approx(7.0)
+
+
+def test_curves_are_kept_for_a_picture_and_pass_through_the_rows() -> None:
+    answer = compare(ZCDP(0.1), ["poisson", "composition"], mean=7.0, lower=False, curves=True)
+    for entry in answer.entries:
+        curve = [point for point in answer.curves if point.family.dist == entry.family.dist]
+        assert len(curve) > 5
+        assert entry in curve
+        costs = [point.cost.epsilon for point in curve if point.cost is not None]
+        assert costs == sorted(costs)
+    assert compare(ZCDP(0.1), ["poisson"], lower=False).curves == ()
+
+
+def test_delta_is_held_against_the_number_of_people() -> None:
+    assert any("above 1/N" in text for text in compare(ZCDP(0.1), ["poisson"], examples=1000, delta=0.01).warnings)
+    assert compare(ZCDP(0.1), ["poisson"], examples=1000).warnings == ()
+
+
 def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0)
     for row in answer.rows:

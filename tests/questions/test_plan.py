@@ -34,8 +34,10 @@ from hpcalc import (
 from hpcalc.bounds.ranks import _known_regions
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws.family import family_of
 from hpcalc.questions.measures import success_probability
+from hpcalc.questions.solving import best_rate
 from hpcalc.solve import Grid
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -214,6 +216,8 @@ def test_an_unreachable_target_names_one_that_works() -> None:
         plan(ZCDP(0.1), target_epsilon=1.5)
     offered = float(str(caught.value).split("--target-epsilon ")[1].split()[0])
     assert offered < 2.143  # one run costs 2.1420
+    assert caught.value.reachable is not None
+    assert offered - 1e-3 < caught.value.reachable["low"] <= offered  # type: ignore[operator]
     assert plan(ZCDP(0.1), target_epsilon=offered).best.value is not None
 
 
@@ -331,6 +335,39 @@ def test_noise_of_sampled_training() -> None:
     assert bound(dpsgd.DPSGD(0.01, best.beyond, 20), runs, method="theorem-6").epsilon > 2.0
 
 
+def test_noise_for_every_default_law_is_told_beside_what_the_search_finds() -> None:
+    answer = plan(None, solve_for="gaussian", mean=30.0, target_epsilon=3.0)
+    assert [row["mean_runs"] for row in answer.rows] == pytest.approx([30.0] * 5)
+    noises = [row["value"] for row in answer.rows]
+    assert noises == sorted(noises)
+    assert all(row["epsilon"] <= 3.0 and row["expected_quantile"] > 0.6 for row in answer.rows)
+    # the recommendation says what the least noise is traded for
+    assert f"95 % of searches ending by {answer.rows[0]['p95_runs']} runs" in answer.reason
+    best = max(answer.rows, key=lambda row: row["expected_quantile"])
+    assert f"{best['expected_quantile']:.4f} at {best['value']:g} (poisson)" in answer.reason
+    # asked for quality instead, the rows follow it
+    rows = plan(None, solve_for="gaussian", mean=30.0, target_epsilon=3.0, maximize="quantile").rows
+    assert rows[0]["law"]["dist"] == "poisson"
+
+
+def test_one_noise_for_candidates_with_rates_and_steps_of_their_own() -> None:
+    def one_run(sigma: float) -> Guarantee:
+        return Mixture((Gaussian(sigma), Gaussian(2.0 * sigma)), (0.5, 0.5))
+
+    best = plan(None, _TNB, solve_for="dpsgd-noise", target_epsilon=2.0, sampling=one_run).best
+    assert bound(one_run(best.value), _TNB).epsilon <= 2.0  # type: ignore[arg-type]
+    assert bound(one_run(best.beyond), _TNB).epsilon > 2.0  # type: ignore[arg-type]
+
+
+def test_the_best_rate_of_a_sample_is_scanned_for() -> None:
+    for least in (0.0021, 0.037, 0.15, 0.5, 0.93):
+        rate, cost = best_rate(lambda x, least=least: (math.log(x / least)) ** 2)  # type: ignore[misc]
+        assert abs(math.log(rate / least)) < 0.03
+        assert cost == math.log(rate / least) ** 2
+    # two valleys: the deeper one, though the other one is wider
+    assert best_rate(lambda x: min((x - 0.7) ** 2, 30.0 * (x - 0.01) ** 2 - 0.1))[0] == pytest.approx(0.01, abs=0.002)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # the best eta
 
@@ -352,7 +389,7 @@ _apart = pytest.mark.fuzz  # seconds each
     ],
 )
 def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None) -> None:
-    etas = [math.expm1(x) for x in np.linspace(math.log(0.05), math.log(30.0), 60)]
+    etas = [math.expm1(x) for x in np.linspace(math.log(0.05), math.log(30.0), 30)]
     key = "expected_quantile" if rate is None else "success_probability"
     options = {"method": "paper", "success_rate": rate}
     best = plan(ZCDP(0.1), target_epsilon=target, optimize_eta=True, **options)  # type: ignore[arg-type]
