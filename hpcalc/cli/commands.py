@@ -34,12 +34,10 @@ def _bound(case: Case) -> Any:
 
 def _released(case: Case, base: Any) -> dict[str, Any]:
     """What else is released, as far as questions can be asked about it."""
-    import inspect
-
     from hpcalc.cli import inputs
     from hpcalc.questions import bound
 
-    known = inspect.signature(bound).parameters
+    known = bound.__kwdefaults__ or {}
     out = inputs.release(case, base)
     for key in out:
         if key not in known and key not in ("examples", "unit"):
@@ -47,8 +45,13 @@ def _released(case: Case, base: Any) -> dict[str, Any]:
     return {key: value for key, value in out.items() if key in known}
 
 
-def total(case: Case, others: Sequence[Case]) -> Any:
+def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     """Everything that a list of cases releases, together."""
+    if len({one["group"] for one, _ in others}) > 1:
+        raise CommandLineError(f"{case.place}the cases have different --group: a total needs one privacy unit")
+    deltas = {one["delta"] for one, _ in others}
+    if case.source("delta") is None and len(deltas) > 1:
+        raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
     raise CommandLineError(f"{case.place}a total of several cases is not there yet: write them as --then of one search")
 
 

@@ -126,12 +126,17 @@ def _path(case: Case, key: str) -> str | None:
 
 
 def _answers(command: Command, cases: Sequence[Case]) -> list[Any]:
-    """A result for every case, the total's after those it is the sum of."""
-    others = [case for case in cases if not case.beside.get("total")]
-    return [_answer(command, case, others if case.beside.get("total") else None) for case in cases]
+    """A result for every case; a total is that of the other cases."""
+    results: dict[int, Any] = {}
+    for totals in (False, True):  # a total comes after what it is the sum of, wherever it stands
+        for index, case in enumerate(cases):
+            if bool(case.beside.get("total")) == totals:
+                others = [(cases[i], result) for i, result in results.items() if not cases[i].beside.get("total")]
+                results[index] = _answer(command, case, others if totals else None)
+    return [results[index] for index in range(len(cases))]
 
 
-def _answer(command: Command, case: Case, others: Sequence[Case] | None) -> Any:
+def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | None) -> Any:
     """A result; what is wrong with the input is told in the words of the command line."""
     try:
         if others is not None:

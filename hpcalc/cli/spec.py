@@ -199,9 +199,14 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
         for key, one in layer.items() if total else ():
             if key not in ("delta", "max_epsilon"):
                 source.refuse(f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
-        above = {key: one for key, one in typed.items() if not total or key in _OF_A_TOTAL}
-        given = merged([above, layer, surroundings])
-        cases.append(Case(options, given, name, reader.spec, node.line, beside))
+        aside = _ASIDE if "total" in typed else ()
+        above = {key: one for key, one in typed.items() if key in _OF_A_TOTAL or (not total and key not in aside)}
+        cases.append(Case(options, merged([above, layer, surroundings]), name, reader.spec, node.line, beside))
+    if "total" in typed and not any(case.beside.get("total") for case in cases):
+        if not listed:
+            source.refuse("--total: is for a list of cases, and this is one", root)
+        above = {key: one for key, one in typed.items() if key in (*_OF_A_TOTAL, "max_epsilon")}
+        cases.append(Case(options, merged([above, surroundings]), "total", reader.spec, root.line, {"total": True}))
     chosen = cases[0]["case"]
     if chosen is not None:
         names = ", ".join(str(case.name) for case in cases)
@@ -212,7 +217,8 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
     return cases, listed
 
 
-_OF_A_TOTAL = ("delta", "max_epsilon", "format", "output", "quiet", "explain", "spec", "case", "save_spec", "total",
+_ASIDE = ("max_epsilon",)  # what speaks of the total alone
+_OF_A_TOTAL = ("delta", "format", "output", "quiet", "explain", "spec", "case", "save_spec", "total",
                "require_max_epsilon", "method", "conversion", "orders")  # fmt: skip
 
 
