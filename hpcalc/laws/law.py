@@ -11,6 +11,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import ONE, finite_number, safe_exp, sharper
+from hpcalc.laws.inversion import HEAD, Inverse
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["BestOfK", "ByParts", "Echo", "Law", "RunCount", "SameCount", "checked_law"]
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
-
-_TIE = 1e-13  # a cumulative probability this close (relatively) to the asked one is taken to reach it
-_LARGEST_RUNS = 10**300
-_HEAD = 4096
 
 
 class RunCount(ABC):
@@ -81,7 +78,7 @@ class RunCount(ABC):
 
     def log_cdf(self, k: int) -> float:
         """``log P[K <= k]`` for ``k >= 0``."""
-        if k < _HEAD:
+        if k < HEAD:
             return min(float(logsumexp(self.log_pmf(np.arange(k + 1.0)))), 0.0)
         return float(log1mexp(self.log_sf(k)))
 
@@ -108,7 +105,7 @@ class RunCount(ABC):
         if not 0.0 < number < 1.0:
             raise InvalidInput("p", p, "give a probability between 0 and 1")
         upper = number > 0.5
-        return self._invert(math.log(1.0 - number if upper else number), upper=upper)
+        return self._inverse[upper](math.log(1.0 - number if upper else number))
 
     def up_to_tail(self, log_tail: float, most: int = 1_000_000) -> tuple[Array, Array, float]:
         """The law up to where little of it is left: what a search costs whose K is seen is a sum over K.
@@ -132,7 +129,7 @@ class RunCount(ABC):
         >>> k.size, round(math.exp(log_rest) * 2.0**20, 9)
         (20, 1.0)
         """
-        last = min(self._invert(log_tail, upper=True), most)
+        last = min(self._inverse[True](log_tail), most)
         k = np.arange(last + 1.0)
         log_p = self.log_pmf(k)
         some = np.isfinite(log_p)
@@ -150,37 +147,12 @@ class RunCount(ABC):
         """
         upper = bool(rng.getrandbits(1))
         tail = (2 * rng.getrandbits(256) + 1) / (1 << 258)  # uniform in (0, 1/2)
-        return self._invert(math.log(tail), upper=upper)
+        return self._inverse[upper](math.log(tail))
 
     @cached_property
-    def _head(self) -> tuple[Array, Array]:
-        """``P[K <= k]`` and ``P[K > k]`` for k < 4096: draws and most quantiles are a look-up."""
-        p = np.exp(self.log_pmf(np.arange(float(_HEAD))))
-        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(_HEAD - 1)))[::-1])[::-1]
-        return np.cumsum(p), above
-
-    def _invert(self, log_tail: float, *, upper: bool) -> int:
-        """Smallest k with ``P[K > k] <= tail`` (upper) or ``P[K <= k] >= tail``."""
-        limit = log_tail + (_TIE if upper else -_TIE)
-        below, above = self._head
-        hi = int(np.searchsorted(-above, -math.exp(limit)) if upper else np.searchsorted(below, math.exp(limit)))
-        if hi < _HEAD:
-            return hi
-
-        def reached(k: int) -> bool:
-            return (limit - self.log_sf(k) if upper else self.log_cdf(k) - limit) >= 0.0
-
-        lo, bits = hi, 1
-        while not reached(hi):
-            if hi == _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
-            lo, hi, bits = hi, min(hi << bits, _LARGEST_RUNS), 2 * bits
-        # magnitudes first, for a plan asks for quantiles of 1e170 runs; beyond 2^60 the tails, functions of a double,
-        # do not tell one number from the next
-        while hi - lo > max(1, lo >> 60):
-            mid = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
-            lo, hi = (lo, mid) if reached(mid) else (mid, hi)
-        return hi
+    def _inverse(self) -> tuple[Inverse, Inverse]:
+        """Where ``P[K <= k]`` comes up, and ``P[K > k]`` down, to what is asked."""
+        return Inverse(self, upper=False), Inverse(self, upper=True)
 
 
 def checked_law(value: object) -> RunCount:
