@@ -125,7 +125,7 @@ def losers(curve: Tradeoff) -> Line:
     return Line(line.x, np.minimum(line.w, 1.0), line.slope)
 
 
-def _share_out(measures: list[Array], count: int) -> Indices:
+def share_out(measures: list[Array], count: int) -> Indices:
     """About ``count`` indices of points, equally many in equal parts of every measure of the gaps between points."""
     total = np.zeros(measures[0].size + 1)
     for measure in measures:
@@ -135,12 +135,12 @@ def _share_out(measures: list[Array], count: int) -> Indices:
     return distinct(np.searchsorted(total, np.linspace(0.0, total[-1], count)).clip(0, total.size - 1))
 
 
-def _gaps(values: Array, depth: float) -> Array:
+def gaps(values: Array, depth: float) -> Array:
     """How far a falling function of the points falls from each to the next, as far as ``depth`` below its start."""
     return np.asarray(np.abs(np.diff(np.maximum(values, values[0] - depth))))
 
 
-def _logit(u: Array) -> Array:
+def logit(u: Array) -> Array:
     with np.errstate(divide="ignore"):
         return np.asarray(np.clip(np.log(u) - np.log1p(-np.minimum(u, 1.0 - 1e-16)), -700.0, 37.0), dtype=float)
 
@@ -171,7 +171,7 @@ class Search:
         """The lattice points between which the cells lie at first."""
         y, v = self.lattice.x, self.lattice.w
         f, g = self.log_f(y), self.log_g(v)
-        return _share_out([np.diff(_logit(y)), _gaps(f, _DEPTH), _gaps(g, 2.0 * _DEPTH)], _CELLS + 1)
+        return share_out([np.diff(logit(y)), gaps(f, _DEPTH), gaps(g, 2.0 * _DEPTH)], _CELLS + 1)
 
     def log_f(self, u: Array) -> Array:
         return self.law.log_density(Prob.from_u(np.minimum(u, 1.0)))
@@ -487,8 +487,8 @@ class Direction:
         density, image = (self.law.log_density(Prob.from_u(part)) for part in (x, w))
         with np.errstate(divide="ignore"):
             steep = np.maximum(np.log(line.slope), -_DEPTH)
-        measures = [np.diff(_logit(x)), np.abs(np.diff(steep)), _gaps(density, _DEPTH), _gaps(image, _DEPTH)]
-        return _share_out(measures, _COARSE)
+        measures = [np.diff(logit(x)), np.abs(np.diff(steep)), gaps(density, _DEPTH), gaps(image, _DEPTH)]
+        return share_out(measures, _COARSE)
 
     def _path(self, search: Search, log_delta: float, epsilon: float) -> tuple[float, Indices, float]:
         """ε of the best path, the path, and how fast delta falls there.
@@ -566,7 +566,7 @@ class ExactBound(Bound):
         self.guarantee, self.law = guarantee, law
 
     @cached_property
-    def _directions(self) -> tuple[Direction, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         found = []
         for side in (0,) if self.guarantee.symmetric else (0, 1):
             outer = self.guarantee.tradeoff(side)
@@ -582,7 +582,7 @@ class ExactBound(Bound):
     def _solve(self, log_delta: float) -> tuple[float, float]:
         """Lower and upper bound, each the larger of both directions."""
         if log_delta not in self._solved:
-            found = [direction.solve(log_delta) for direction in self._directions if log_delta > -math.inf]
+            found = [direction.solve(log_delta) for direction in self.directions if log_delta > -math.inf]
             low, high = zip(*found, strict=True) if found else ((0.0,), (math.inf,))
             self._solved[log_delta] = max(low), max(high)
         return self._solved[log_delta]
@@ -596,12 +596,12 @@ class ExactBound(Bound):
     @property
     def attained(self) -> bool:
         """Whether a mechanism is known in every direction."""
-        return bool(self._directions) and all(direction.inner is not None for direction in self._directions)
+        return bool(self.directions) and all(direction.inner is not None for direction in self.directions)
 
     def probe(self, log_delta: float) -> float:
-        if not self._directions or log_delta == -math.inf:
+        if not self.directions or log_delta == -math.inf:
             return math.inf
-        return max(direction.estimate(log_delta) for direction in self._directions)
+        return max(direction.estimate(log_delta) for direction in self.directions)
 
     def mechanism(self, log_delta: float) -> float:
         """Lower bound on ε from the mechanism of the best path; 0 where no mechanism is known."""
@@ -609,15 +609,15 @@ class ExactBound(Bound):
 
     def log_profile_of(self, direction: int, epsilons: Array) -> Array:
         """Log of the certified delta of one direction (0: A against A', 1: A' against A) at each epsilon >= 0."""
-        if not self._directions:
+        if not self.directions:
             return np.zeros(np.shape(epsilons))
-        chosen = self._directions[direction % len(self._directions)]
+        chosen = self.directions[direction % len(self.directions)]
         return np.array([chosen.log_delta(float(epsilon)) for epsilon in np.ravel(epsilons)]).reshape(
             np.shape(epsilons)
         )
 
     def log_profile(self, epsilons: Array) -> Array:
-        sides = range(max(len(self._directions), 1))
+        sides = range(max(len(self.directions), 1))
         return np.asarray(np.max([self.log_profile_of(side, epsilons) for side in sides], axis=0), dtype=float)
 
 

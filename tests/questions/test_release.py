@@ -1,0 +1,153 @@
+"""What everything released costs: reference values, and searches enumerated together with what follows them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from enumerated import Two, as_pair, divergence, exchanged, followed, random_two, sampled_then_all, sampled_then_rest
+
+from hpcalc.bounds import bounds_for, exact_profile
+from hpcalc.bounds.exact import ExactBound
+from hpcalc.conversion import epsilon_from_profile
+from hpcalc.guarantees import ZCDP, Gaussian, PureDP
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.mixture import WorstOf
+from hpcalc.laws import FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
+from hpcalc.questions.release import released, search_pair, total
+
+LOG_DELTA = math.log(1e-6)
+BASE = Gaussian(math.sqrt(5.0))
+LAWS = {
+    "logarithmic": TruncatedNegativeBinomial.with_mean(10.0, eta=0.0),
+    "geometric": TruncatedNegativeBinomial.with_mean(10.0, eta=1.0),
+    "poisson": Poisson(10.0),
+}
+
+
+def cost(law: str, **more: object) -> float:
+    return released([ExactBound(BASE, LAWS[law])], LOG_DELTA, **more).epsilon().value
+
+
+@pytest.mark.parametrize(
+    ("law", "then", "two"), [("logarithmic", 3.707, 4.492), ("geometric", 3.851, 4.779), ("poisson", 4.538, 6.140)]
+)
+def test_a_search_and_one_final_run_and_two_searches(law, then, two):
+    assert cost(law, then=(BASE,)) == pytest.approx(then, abs=1.5e-3)
+    assert cost(law, searches=2) == pytest.approx(two, abs=1.5e-3)
+
+
+@pytest.mark.parametrize(
+    ("law", "rate", "rest", "everything"),
+    [
+        ("logarithmic", 0.5, 2.056, 3.044),
+        ("logarithmic", 0.1, 1.896, 2.084),
+        pytest.param("logarithmic", 0.01, 1.985, 1.995, marks=pytest.mark.slow),
+        pytest.param("geometric", 0.5, 2.195, 3.171, marks=pytest.mark.slow),
+        pytest.param("geometric", 0.1, 1.896, 2.117, marks=pytest.mark.slow),
+        pytest.param("geometric", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
+        pytest.param("poisson", 0.5, 2.917, 3.792, marks=pytest.mark.slow),
+        pytest.param("poisson", 0.1, 1.898, 2.338, marks=pytest.mark.slow),
+        pytest.param("poisson", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
+    ],
+)
+def test_tuning_on_a_sample(law, rate, rest, everything):
+    assert cost(law, subset=rate, then=(BASE,), then_on="rest") == pytest.approx(rest, abs=1.5e-3)
+    assert cost(law, subset=rate, then=(BASE,)) == pytest.approx(everything, abs=1.5e-3)
+
+
+@pytest.mark.parametrize(("share", "epsilon"), [(0.5, 2.544), (0.25, 2.367), (0.1, 2.189), (0.05, 2.105)])
+def test_screen_then_finish_splits_the_budget_of_one_run(share, epsilon):
+    # a Gaussian run splits into a short one and the rest: their 1/sigma^2 add up to the whole run's
+    short, rest = Gaussian(math.sqrt(5.0 / share)), Gaussian(math.sqrt(5.0 / (1.0 - share)))
+    found = released([ExactBound(short, LAWS["logarithmic"])], LOG_DELTA, then=(rest,)).epsilon().value
+    assert found == pytest.approx(epsilon, abs=1.5e-3)
+
+
+def test_one_more_run_of_dp_sgd_costs_less_than_by_renyi_curves():
+    base = DPSGD(0.0213, 1.5, 1840)
+    found = released([ExactBound(base, Poisson(15.0))], math.log(1e-5), then=(base,)).epsilon().value
+    assert 6.5 < found < 8.02
+
+
+def test_what_more_is_released_costs_more():
+    alone = cost("logarithmic")
+    search = ExactBound(BASE, LAWS["logarithmic"]).epsilon(LOG_DELTA).value
+    assert search <= alone <= search * (1.0 + 5e-4)
+    sampled = cost("logarithmic", subset=0.3)
+    assert sampled < alone < cost("logarithmic", then=(PureDP(0.1),)) < alone + 0.1 + 1e-3
+    # the rest of a screened run is charged the maximum of the candidates' profiles
+    either = cost("logarithmic", then=(WorstOf((Gaussian(3.0), Gaussian(4.0))),))
+    assert either == pytest.approx(cost("logarithmic", then=(Gaussian(3.0),)), rel=1e-3)
+
+
+def test_curves_add_where_they_are_all_that_is_known():
+    bounds = bounds_for(ZCDP(0.1), Poisson(10.0))
+    one = min(bound.epsilon(LOG_DELTA).value for bound in bounds)
+    both = released(bounds, LOG_DELTA, then=(ZCDP(0.1),))
+    assert one < both.epsilon().value < one + 2.142
+    assert np.isfinite(both.rdp(np.array([2.0, 5.0]))).all()
+    assert released(bounds, LOG_DELTA, subset=0.1, then=(ZCDP(0.1),)).rdp(np.array([2.0])) == math.inf
+
+
+def best_of(two: Two, law: dict[int, float]) -> Two:
+    """Output laws of best-of-K: outcomes ranked by index, ties to the earlier run; the last one says that K = 0."""
+    out = []
+    for single in two:
+        below = np.cumsum(np.append(0.0, single))
+        masses = sum(p * np.diff(below**k) for k, p in law.items() if k > 0)
+        out.append(np.append(masses, law.get(0, 0.0)))
+    return out[0], out[1]
+
+
+def check(rng: np.random.Generator) -> None:
+    two, final = random_two(rng, int(rng.integers(2, 4))), random_two(rng)
+    runs = {int(k): 0.0 for k in rng.integers(1, 8, 2)}
+    shares = rng.dirichlet(np.ones(len(runs)))
+    runs = dict(zip(runs, shares / shares.sum(), strict=True))
+    law = FinitePmf(runs) if len(runs) > 1 else Fixed(next(iter(runs)))
+    bounds, rate = [ExactBound(as_pair(two), law)], float(rng.uniform(0.05, 0.9))
+    then = (as_pair(final),)
+    cases = {
+        (): lambda one: one,
+        ("then",): lambda one: followed(one, [final] * len(one[0])),
+        ("searches",): lambda one: followed(one, [one] * len(one[0])),
+        ("subset", "then"): lambda one: sampled_then_all(one, [final] * len(one[0]), rate),
+        ("subset", "then", "then_on"): lambda one: sampled_then_rest(one, [final] * len(one[0]), rate),
+    }
+    log_delta = float(rng.uniform(-8.0, -1.0))
+    options = {"then": then, "searches": 2, "subset": rate, "then_on": "rest"}
+    ranked = [[part[list(order)] for part in two] for order in itertools.permutations(range(len(two[0])))]
+    for names, joint in cases.items():
+        epsilon = released(bounds, log_delta, **{name: options[name] for name in names}).epsilon().value
+        if not math.isfinite(epsilon):
+            continue
+        for p, q in ranked:
+            whole = joint(best_of((p, q), runs))
+            for laws in (whole, exchanged(whole)):
+                assert divergence(laws, math.exp(epsilon)) <= math.exp(log_delta) * (1.0 + 1e-9), (names, two, runs)
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(25, marks=pytest.mark.slow)])
+def test_enumerated_searches_with_what_follows_them(rounds, monkeypatch):
+    monkeypatch.setattr(exact_profile, "_PIECES", 60)  # any number is sound
+    monkeypatch.setattr(exact_profile, "_CELLS", 40)
+    rng = np.random.default_rng(30 + rounds)
+    for _ in range(rounds):
+        check(rng)
+
+
+def test_a_search_becomes_a_pair_that_gives_its_epsilon_back():
+    bound = ExactBound(PureDP(1.0), Poisson(10.0))
+    pair = search_pair([bound], math.log(1e-3))
+    found = epsilon_from_profile(pair.log_profile, math.log(1e-3))
+    assert bound.epsilon(math.log(1e-3)).value <= found <= 5.4760 * (1.0 + 1e-3)
+
+
+def test_a_total_is_what_its_parts_compose_to():
+    one = released([ExactBound(BASE, LAWS["logarithmic"])], LOG_DELTA)
+    both = total([one, one], LOG_DELTA).epsilon().value
+    assert both == pytest.approx(cost("logarithmic", searches=2), rel=1e-4)
+    assert total([one], LOG_DELTA).epsilon().value == one.epsilon().value
