@@ -54,12 +54,10 @@ def render(
     quiet : bool
         Of a table and of Markdown the headline alone, one line a case.
     """
-    from hpcalc.output.digits import declared, rounded
-
-    typed = frozenset(echo)
-    document = declared(document, typed)
     if format in ("yaml", "json", "csv"):
-        plain = rounded(document, typed)
+        from hpcalc.output.digits import rounded
+
+        plain = rounded(document, frozenset(echo))
         if format == "csv":
             from hpcalc.output.machine import csv_text
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 
-__all__ = ["fixed", "rounded", "short", "significant"]
+__all__ = ["fixed", "rounded", "short", "shown", "significant"]
 
 MACHINE_DIGITS = 10
 PEOPLE_DIGITS = 6
@@ -110,25 +110,3 @@ def shown(value: Any) -> str:
     if near.is_integer() and abs(near) < 1e15:
         return str(int(near))
     return short(value) if near == significant(value, PEOPLE_DIGITS) else fixed(value)
-
-
-_BOUNDS = frozenset({"epsilon", "delta", "log10_delta", "rho", "error"})
-_GIVEN = frozenset({"base", "from", "target_epsilon", "max_epsilon", "at_epsilon", "value", "sensitivity", "inputs"})
-
-
-def declared(value: Any, echo: frozenset[float], path: tuple[str, ...] = ()) -> Any:
-    """Numbers whose question does not yet say which way they round, by where they stand."""
-    if isinstance(value, Mapping):
-        return {key: declared(item, echo, (*path, str(key))) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [declared(item, echo, path) for item in value]
-    if (
-        type(value) is not float
-        or value in echo
-        or any(key in _GIVEN for key in path)
-        or path in (("delta",), ("cases", "delta"))
-    ):
-        return value
-    if "lower_bound" in path:
-        return Lower(value)
-    return Upper(value) if path and path[-1] in _BOUNDS else value

@@ -8,7 +8,6 @@ from typing import Any
 
 from hpcalc.output import render
 from hpcalc.output.blocks import Block, Fields, Grid, Headline, Notes, Plain, view
-from hpcalc.output.digits import declared
 from hpcalc.output.phrases import law_words, run_words, sentence
 
 __all__ = ["Picture", "html", "markdown", "picture", "summary"]
@@ -32,8 +31,7 @@ def markdown(answer: Any) -> str:
 
 def html(answer: Any) -> str:
     """The answer as HTML, without a style of its own."""
-    document = declared(answer.document(), frozenset())
-    return "\n".join(line for block in view(document) for line in _html(block))
+    return "\n".join(line for block in view(answer.document()) for line in _html(block))
 
 
 def _html(block: Block) -> Iterator[str]:

@@ -13,7 +13,8 @@ from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee
-from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, finite
+from hpcalc.logspace import Upper
+from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, upper
 
 __all__ = ["ConvertResult", "convert"]
 
@@ -118,7 +119,7 @@ def convert(
     if to in ("zcdp", "pure"):
         key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
         try:
-            return ConvertResult(base, {"kind": to, key: find(base)}, to)
+            return ConvertResult(base, {"kind": to, key: Upper(find(base))}, to)
         except NoFiniteBound as error:
             return ConvertResult(base, {"kind": to, key: None}, None, str(error))
     source = base if listed is None else _Restricted(base, listed)
@@ -134,14 +135,14 @@ def convert(
     except NoFiniteBound as error:
         return ConvertResult(base, {"kind": to, "epsilon": None, "delta": float(value)}, None, str(error))
     return ConvertResult(
-        base, {"kind": to, "epsilon": finite(answer.value), "delta": float(value)}, answer.rule, None, answer.order
+        base, {"kind": to, "epsilon": upper(answer.value), "delta": float(value)}, answer.rule, None, answer.order
     )
 
 
 def _to_rdp(base: Guarantee, orders: Any) -> ConvertResult:
     value = base.rdp(orders)
     rows = [
-        {"order": float(order) if math.isfinite(order) else None, "epsilon": finite(float(eps))}
+        {"order": float(order) if math.isfinite(order) else None, "epsilon": upper(float(eps))}
         for order, eps in zip(orders, value, strict=True)
     ]
     reason = None if np.isfinite(value).any() else "no finite Rényi curve is known for this base"

@@ -29,7 +29,7 @@ from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
-from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp
+from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
 from hpcalc.questions.accountant import Accountant, Ticker
 from hpcalc.questions.rows import Aims, law_document, length_fields
 from hpcalc.questions.solving import solve_success
@@ -123,7 +123,7 @@ def _row(choice: Choice) -> dict[str, Any]:
     if choice.noise is not None:
         out["noise"] = choice.noise
         out["noise_scale"] = choice.scale
-    out["error"] = choice.error
+    out["error"] = None if choice.error is None else Upper(choice.error)
     if choice.reason is not None:
         out["reason"] = choice.reason
     return out
