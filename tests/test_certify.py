@@ -7,10 +7,8 @@ import math
 import certify
 import pytest
 
-SLOW = {"whole", "refined-profile", "refined-renyi", "renyi-region"}
 
-
-@pytest.mark.parametrize("room", sorted(set(certify.ROOMS) - SLOW))
+@pytest.mark.parametrize("room", sorted(set(certify.ROOMS) - {"questions"}))
 def test_no_answer_below_the_truth(room):
     tally = certify.certify([room], inputs=20, seconds=0.3, seed=10**6)[room]
     assert tally.failures == []
@@ -24,26 +22,23 @@ def test_no_answer_below_the_truth_at_length(room):
     assert tally.failures == []
 
 
-def test_the_checker_sees_what_is_wrong(monkeypatch):
-    def room(answer):
-        def visit(rng):
-            yield certify.Check("made up", answer(), certify.mpf(1), 1e-9)
-
-        return visit
-
-    def broken():
-        raise ZeroDivisionError
-
-    for answer, fails in (
+@pytest.mark.parametrize(
+    ("answer", "fails"),
+    [
         (lambda: 1.0, False),
         (lambda: 1.0 + 1e-10, False),
         (lambda: 1.0 - 1e-12, True),
         (lambda: 1.0 + 1e-8, True),
         (lambda: math.nan, True),
         (lambda: -math.inf, True),
-        (broken, True),
-    ):
-        monkeypatch.setitem(certify.ROOMS, "made-up", room(answer))
-        tally = certify.Tally()
-        certify.one_input("made-up", 1, tally)
-        assert bool(tally.failures) == fails
+        (lambda: 1.0 / 0.0, True),
+    ],
+)
+def test_the_checker_sees_what_is_wrong(monkeypatch, answer, fails):
+    def room(rng):
+        yield certify.Check("made up", answer(), certify.mpf(1), 1e-9)
+
+    monkeypatch.setitem(certify.ROOMS, "made-up", room)
+    tally = certify.Tally()
+    certify.one_input("made-up", 1, tally)
+    assert bool(tally.failures) == fails
