@@ -400,7 +400,9 @@ def _with_jumps(small: Losses, jumps: _Jumps, views: Sequence[_Tilted], fewer: S
     beyond = _suffix_sums(mass), _suffix_sums(mass * np.exp(-index * step))
     before = np.append(0.0, np.cumsum(mass))
     low, high = np.searchsorted(index, nodes - plain.size + 1), np.searchsorted(index, nodes, side="right")
-    total = before[low] * plain[-1] + np.maximum(beyond[0][high] - keep * np.exp(nodes * step) * beyond[1][high], 0.0)
+    with np.errstate(divide="ignore"):
+        less = keep * np.exp(np.minimum(nodes * step + np.log(beyond[1][high]), 0.0))
+    total = before[low] * plain[-1] + np.maximum(beyond[0][high] - less, 0.0)
     for i, (k, a, b) in enumerate(zip(nodes.tolist(), low.tolist(), high.tolist(), strict=True)):
         total[i] += np.sum(plain[k - index[a:b]] * mass[a:b])
     with np.errstate(divide="ignore"):
@@ -447,10 +449,9 @@ def attained_by(log_p: Array, log_q: Array) -> Tradeoff:
     order = np.argsort(log_q - log_p, kind="stable")
     last = int(np.count_nonzero(log_p > -_INF))
     curve = []
-    for mass in (log_p[order], log_q[order]):
-        sums, rests = np.cumsum(np.exp(mass)), np.cumsum(np.exp(mass[::-1]))[::-1]
-        with np.errstate(divide="ignore"):
-            below, above = np.log(np.concatenate([[0.0], sums])), np.log(np.concatenate([rests, [0.0]]))
+    for mass in (log_p[order], log_q[order]):  # in logarithms: some are below the doubles
+        below = np.append(-_INF, np.logaddexp.accumulate(mass))
+        above = np.append(np.logaddexp.accumulate(mass[::-1])[::-1], -_INF)
         curve.append(Prob(np.minimum(below, 0.0), np.minimum(above, 0.0)).take(slice(last + 1)))
     slope = (log_q - log_p)[order][:last]
     return Tradeoff(curve[0], curve[1], np.concatenate([slope, slope[-1:]]), attained=True)
