@@ -89,6 +89,9 @@ class ApproxDP(_WithSlack):
     def describe(self) -> dict[str, Any]:
         return {"approx_dp": [self.epsilon, self.delta]}
 
+    def label(self) -> str:
+        return f"({self.epsilon:.6g}, {self.delta:.6g})-DP"
+
     @property
     def slack(self) -> float:  # type: ignore[override]
         return self.delta
@@ -199,6 +202,15 @@ class Composition(_WithSlack):
         if common != 1:
             out["compose"] = common
         return out
+
+    def label(self) -> str:
+        kinds: dict[type[Guarantee], list[tuple[Guarantee, int]]] = {}
+        for part, count in self.parts:
+            kinds.setdefault(type(part), []).append((part, count))
+        return " + ".join(kind.label_of(parts) for kind, parts in kinds.items())
+
+    def group(self, size: int) -> Composition:
+        return Composition(tuple((part.group(size), count) for part, count in self.parts))
 
     @cached_property
     def _merged(self) -> tuple[Guarantee, float, str]:

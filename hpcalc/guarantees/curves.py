@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score, smaller
+from hpcalc.guarantees.guarantee import (
+    Guarantee,
+    certain,
+    checked_group,
+    checked_number,
+    checked_orders,
+    normal_score,
+    smaller,
+)
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.region import region_from_profile, region_from_rdp, search_orders, tradeoff_from_rdp
 from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
@@ -103,6 +111,12 @@ class ZCDP(CurveBase):
 
     def describe(self) -> dict[str, Any]:
         return {"zcdp": self.rho}
+
+    def label(self) -> str:
+        return f"{self.rho:.6g}-zCDP"
+
+    def group(self, size: int) -> ZCDP:
+        return ZCDP(checked_group(size) ** 2 * self.rho)
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
@@ -221,6 +235,9 @@ class RDPCurve(CurveBase):
             return dict(self.echo)
         return {"rdp": [[x if x < _INF else "inf" for x in point] for point in self.points]}
 
+    def label(self) -> str:
+        return f"Rényi curve at {len(self.points)} order{'s' * (len(self.points) > 1)}"
+
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         known, value = self._finite_points
@@ -289,6 +306,9 @@ class ProfileCurve(Guarantee):
 
     def describe(self) -> dict[str, Any]:
         return dict(self.echo) if self.echo is not None else {"profile": [list(point) for point in self.points]}
+
+    def label(self) -> str:
+        return f"privacy profile at {len(self.points)} point{'s' * (len(self.points) > 1)}"
 
     @property
     def pure_epsilon(self) -> float:

@@ -14,7 +14,8 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -23,10 +24,10 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.convolved import ConvolvedBase
-from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
-from hpcalc.logspace import Array, Prob, log_ndtr, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
 
@@ -153,6 +154,8 @@ class DPSGD(ConvolvedBase):
         Noise multiplier >= 0: standard deviation of the noise divided by the clipping norm (0 is no privacy).
     steps : int
         Number of steps >= 0.
+    records : int
+        Number of records that are added or removed at once, >= 1; each enters a batch independently.
 
     Raises
     ------
@@ -169,6 +172,7 @@ class DPSGD(ConvolvedBase):
     rate: float
     sigma: float
     steps: int
+    records: int = 1
 
     def __post_init__(self) -> None:
         rate_help = "the sampling rate is batch size / data set size, a probability in [0, 1]"
@@ -180,16 +184,40 @@ class DPSGD(ConvolvedBase):
         if steps != int(steps):
             raise InvalidInput("dpsgd", self.steps, steps_help)
         object.__setattr__(self, "steps", int(steps))
+        object.__setattr__(self, "records", checked_group(self.records))
 
     def describe(self) -> dict[str, Any]:
         return {"dpsgd": [self.rate, self.sigma, self.steps]}
+
+    def label(self) -> str:
+        return self.label_of([(self, 1)])
+
+    @classmethod
+    def label_of(cls, parts: Sequence[tuple[Guarantee, int]]) -> str:
+        known = [(part, count) for part, count in parts if isinstance(part, DPSGD)]
+        steps = sum(part.steps * count for part, count in known)
+        rate, noise = _span([part.rate for part, _ in known]), _span([part.sigma for part, _ in known])
+        unit = "" if known[0][0].records == 1 else f", groups of {known[0][0].records}"
+        told = f"rate {rate}, noise {noise}{unit}"
+        return f"DP-SGD, {told}, {steps} steps" if len(known) == 1 else f"{steps} DP-SGD steps, {told}"
+
+    def group(self, size: int) -> DPSGD:
+        """The guarantee for a group of records, each of which enters a batch independently of the others.
+
+        References
+        ----------
+        .. [1] A. Ganesh, "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians
+           mechanisms", arXiv 2401.10294 (2024).
+        """
+        return replace(self, records=self.records * checked_group(size))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return (
             "Every batch is a Poisson sample of the training records. Shuffled batches and batches of a fixed size are "
             "not covered: bring a curve from an accountant for them.",
-            "Neighbouring data sets differ by adding or removing one record.",
+            "Neighbouring data sets differ by adding or removing "
+            + ("one record." if self.records == 1 else f"all of at most {self.records} records of one person."),
         )
 
     @cached_property
@@ -199,7 +227,7 @@ class DPSGD(ConvolvedBase):
             return PureDP(0.0)
         if self.sigma < 1e-150:
             return PureDP(_INF)
-        return Gaussian(self.sigma / math.sqrt(self.steps)) if self.rate == 1.0 else None
+        return Gaussian(self.sigma / self.records / math.sqrt(self.steps)) if self.rate == 1.0 else None
 
     @property
     def core(self) -> Guarantee:
@@ -237,10 +265,15 @@ class DPSGD(ConvolvedBase):
         if finite.any():
             inner = flat[finite]
             few = inner.size <= _FEW_ORDERS
-            one[finite] = _one_step(self.rate, self.sigma, inner.tobytes()) if few else self._interpolated(inner)
+            one[finite] = self._one_step(inner) if few else self._interpolated(inner)
         if not np.all(one >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return np.asarray(self.steps * one.reshape(order.shape), dtype=float)
+
+    def _one_step(self, order: Array) -> Array:
+        if self.records == 1:
+            return _one_step(self.rate, self.sigma, order.tobytes())
+        return group_rdp(self.rate, self.sigma, self.records, order)
 
     def _log_profile(self, t: Array) -> Array:
         return self._plain._log_profile(t) if self._plain is not None else super()._log_profile(t)
@@ -252,7 +285,7 @@ class DPSGD(ConvolvedBase):
     def _curve(self) -> tuple[Array, Array]:
         """Dense orders minus 1 and ``(order-1) * rdp`` of one step."""
         h = np.exp(np.arange(math.log(1e-4), math.log(1e5), 0.01))
-        return h, h * sampled_gaussian_rdp(self.rate, self.sigma, 1.0 + h)
+        return h, h * self._one_step(1.0 + h)
 
     def _interpolated(self, order: Array) -> Array:
         """Chords of the convex function ``(order-1) * rdp``: valid, at most 3e-5 of the value too large."""
@@ -262,13 +295,13 @@ class DPSGD(ConvolvedBase):
         out = np.interp(np.maximum(x, h[0]), h, budget) / np.maximum(x, h[0])
         above = x > h[-1]
         if above.any():
-            out[above] = sampled_gaussian_rdp(self.rate, self.sigma, order[above])
+            out[above] = self._one_step(order[above])
         return np.asarray(out, dtype=float)
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         if self._plain is not None:
             return self._plain.loss_steps()
-        return ((self if self.steps == 1 else DPSGD(self.rate, self.sigma, 1), self.steps),)
+        return ((self if self.steps == 1 else replace(self, steps=1), self.steps),)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -288,6 +321,8 @@ class DPSGD(ConvolvedBase):
             Of ``log(1 - q + q e^((2x-1)/(2 sigma^2)))``, x from the mixture (P) and from ``N(0, sigma^2)`` (Q).
         """
         q, sigma = self.rate, self.sigma
+        if self.records > 1:
+            return _group_tails(q, sigma, self.records, loss)
         with np.errstate(divide="ignore", over="ignore"):
             near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
             far = loss - math.log(q) + np.log1p(-(1.0 - q) * np.exp(-np.maximum(loss, 30.0)))
@@ -299,6 +334,115 @@ class DPSGD(ConvolvedBase):
         p_above = logaddexp(log_keep + q_above, log_q + log_ndtr(-y))
         p_below = logaddexp(log_keep + q_below, log_q + log_ndtr(y))
         return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = (f"{value:.5g}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
+    """Numbers j >= 1 of a group's records in a batch, and logarithms of their probabilities."""
+    j = np.arange(size + 1.0)
+    log_choose = np.cumsum(np.log(np.append(1.0, (size - j[:-1]) / (j[:-1] + 1.0))))
+    log_b = log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)
+    return j[1:], log_b[1:]
+
+
+def _group_tails(rate: float, sigma: float, size: int, loss: Array) -> Tails:
+    """Law of the loss of one step: ``sum over j of b_j N(j, sigma^2)`` against ``N(0, sigma^2)``, b binomial."""
+    j, log_b = _log_binomial(size, rate)
+    log_none = size * math.log1p(-rate)
+    # The loss is log(b_0 + sum b_j e^((j x - j^2/2) / sigma^2)): Newton on the logarithm of the sum, which is convex in
+    # x, from a point to the right of the solution, where one term alone is large enough.
+    with np.errstate(divide="ignore"):
+        some = np.where(
+            loss < 1.0,
+            np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
+            loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
+        )
+    place = np.isfinite(some)
+    goal = some[place][:, None]
+    x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
+    for _ in range(60):
+        terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
+        value = logsumexp(terms, axis=1)[:, None]
+        slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
+        move = (value - goal) / slope
+        x = x - move
+        if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
+            break
+    y = np.full(loss.shape, -_INF)
+    y[place] = x[:, 0] / sigma
+    q_above, q_below = log_ndtr(-y), log_ndtr(y)
+    z = y[:, None] - j / sigma
+    p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
+    p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
+    return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+
+
+def _log_loss(h: float, loss: Array) -> Array:
+    """``log((w^-h - 1 + h (w - 1)) / h)``: as :func:`_log_gain`, for the divergence of Q from P."""
+    y = np.expm1(np.minimum(loss, 1.0))
+    near = np.abs(y) * (1.0 + h) < 0.1
+    out = np.empty(loss.shape)
+    series = np.ones(int(np.count_nonzero(near)))
+    for k in range(14, 2, -1):
+        series = 1.0 + (1.0 - h - k) / k * y[near] * series
+    with np.errstate(divide="ignore"):
+        out[near] = math.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y[near])) + np.log(series)
+    far = np.minimum(loss[~near], 700.0)
+    grown = np.maximum(-h * far, 30.0)
+    small = np.log(np.maximum((np.expm1(np.minimum(-h * far, 30.0)) + h * np.expm1(far)) / h, 1e-300))
+    large = grown - math.log(h) + np.log1p((h * np.expm1(np.minimum(far, 0.0)) - 1.0) * np.exp(-grown))
+    out[~near] = np.where(-h * far > 30.0, large, small)
+    return out
+
+
+def group_rdp(rate: float, sigma: float, size: int, orders: Array) -> Array:
+    """Rényi divergence of one step for a group of records, the larger of both directions.
+
+    Parameters
+    ----------
+    rate, sigma : float
+        Sampling rate in (0, 1) and noise multiplier > 0.
+    size : int
+        Number of records, >= 1.
+    orders : ndarray, shape (n,)
+        Finite orders > 1.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In nats. Orders too large for the integration grid are answered by Minkowski's inequality,
+        ``a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``.
+
+    Examples
+    --------
+    >>> round(float(group_rdp(0.01, 1.0, 2, np.array([2.0]))[0]), 8)
+    0.00073053
+    """
+    j, log_b = _log_binomial(size, rate)
+    log_none, variance = size * math.log1p(-rate), sigma * sigma
+    h = orders - 1.0
+    far = logaddexp(log_none, logsumexp(log_b + h[:, None] * j * j / (2.0 * variance), axis=1))
+    out = np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance))
+    spacing = _node_spacing(sigma)
+    for i in np.flatnonzero(orders * size + 20.0 * sigma <= 4.0 * _MAX_NODES * spacing):
+        a = float(orders[i])
+        x = np.arange(-10.0 * sigma - size, a * size + 10.0 * sigma + spacing, spacing)
+        growth = (j * x[:, None] - 0.5 * j * j) / variance
+        plus = logsumexp(log_b + growth, axis=1)
+        # log w, from what w exceeds 1 by where that is small
+        excess = np.sum(np.exp(log_b) * np.expm1(np.minimum(growth, 30.0)), axis=1)
+        loss = np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), logaddexp(log_none, plus))
+        log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
+        moments = [
+            float(logsumexp(gain + log_density)) + math.log((a - 1.0) * spacing)
+            for gain in (_log_gain(np.full(x.shape, a - 1.0), loss), _log_loss(a - 1.0, loss))
+        ]
+        out[i] = min(out[i], max(0.0, float(softplus(max(moments)))) / (a - 1.0))
+    return np.asarray(out, dtype=float)
 
 
 def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulation: int = 1) -> tuple[float, int]:

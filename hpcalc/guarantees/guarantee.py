@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 __all__ = [
     "Guarantee",
     "certain",
+    "checked_group",
     "checked_number",
     "checked_orders",
     "normal_score",
@@ -46,6 +47,37 @@ class Guarantee(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What was given, as plain data under the names of the command-line options."""
+
+    def label(self) -> str:
+        """What was given, in words for people: one line, numbers of at most 6 digits."""
+        return ", ".join(f"{key} {value}" for key, value in self.describe().items())
+
+    @classmethod
+    def label_of(cls, parts: Sequence[tuple[Guarantee, int]]) -> str:
+        """Words for several guarantees of this kind in one run, each with its number of uses."""
+        return " + ".join(part.label() if count == 1 else f"{count} x {part.label()}" for part, count in parts)
+
+    def group(self, size: int) -> Guarantee:
+        """The guarantee for all the records of a group (the records of one person) at once.
+
+        Parameters
+        ----------
+        size : int
+            Largest number of records of a group, >= 1.
+
+        Raises
+        ------
+        InvalidInput
+            If the size is not a whole number >= 1, or the guarantee of one record does not tell the group's.
+        """
+        if checked_group(size) == 1:
+            return self
+        raise InvalidInput(
+            "group",
+            size,
+            f"nothing follows for groups from {self.label()}, known by a curve or an (ε, δ) alone: give the guarantee "
+            "as --pure, --zcdp, --gaussian, --laplace or --dpsgd",
+        )
 
     @abstractmethod
     def rdp(self, orders: Array | float) -> Array:
@@ -201,6 +233,15 @@ def checked_number(
     if not low <= number <= high or (open_low and number == low):
         raise InvalidInput(parameter, value, remedy)
     return number
+
+
+def checked_group(size: int) -> int:
+    """A number of records >= 1."""
+    remedy = "give the largest number of records of one person, a whole number >= 1"
+    number = checked_number("group", size, 1.0, 1e6, remedy)
+    if number != int(number):
+        raise InvalidInput("group", size, remedy)
+    return int(number)
 
 
 def checked_orders(orders: Array | float) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders, normal_score
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, normal_score
 from hpcalc.guarantees.loss_grid import Tails, gaussian_tails, laplace_tails, response_tails
 from hpcalc.guarantees.tradeoff import Tradeoff, from_lines, from_points
 from hpcalc.logspace import (
@@ -64,6 +64,12 @@ class PureDP(Guarantee):
 
     def describe(self) -> dict[str, Any]:
         return {"pure": self.epsilon}
+
+    def label(self) -> str:
+        return f"{self.epsilon:.6g}-DP"
+
+    def group(self, size: int) -> PureDP:
+        return PureDP(checked_group(size) * self.epsilon)
 
     def rdp(self, orders: Array | float) -> Array:
         # log((e^{a eps} + e^{(1-a) eps}) / (1 + e^eps)) / (a-1): what the moment exceeds 1 by is the product
@@ -157,6 +163,12 @@ class Gaussian(Guarantee):
     def describe(self) -> dict[str, Any]:
         return {"gaussian": self.sigma}
 
+    def label(self) -> str:
+        return f"Gaussian noise {self.sigma:.6g}"
+
+    def group(self, size: int) -> Gaussian:
+        return Gaussian(self.sigma / checked_group(size))
+
     def rdp(self, orders: Array | float) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(checked_orders(orders) * self.zcdp_rho, dtype=float)
@@ -247,6 +259,12 @@ class Laplace(Guarantee):
 
     def describe(self) -> dict[str, Any]:
         return {"laplace": self.scale}
+
+    def label(self) -> str:
+        return f"Laplace noise {self.scale:.6g}"
+
+    def group(self, size: int) -> Laplace:
+        return Laplace(self.scale / checked_group(size))
 
     @property
     def pure_epsilon(self) -> float:

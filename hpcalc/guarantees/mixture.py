@@ -39,6 +39,9 @@ class _Several(Guarantee):
     def describe(self) -> dict[str, Any]:
         return {"candidates": [part.describe() for part in self.parts]}
 
+    def label(self) -> str:
+        return f"one of {len(self.parts)} settings"
+
     def _log_profile(self, t: Array) -> Array:
         directions = (0,) if self.symmetric else (0, 1)
         return np.asarray(np.max([self.log_profile_of(direction, t) for direction in directions], axis=0))

@@ -1,0 +1,127 @@
+"""Guarantees for all the records of one person, against enumeration, quadrature and dp-accounting."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees.dpsgd import DPSGD, group_rdp, sampled_gaussian_rdp
+
+
+def binomial(size, rate):
+    return [math.comb(size, j) * rate**j * (1.0 - rate) ** (size - j) for j in range(size + 1)]
+
+
+def test_closed_forms():
+    assert PureDP(0.5).group(4) == PureDP(2.0)
+    assert ZCDP(0.1).group(3).zcdp_rho == pytest.approx(0.9)
+    assert Gaussian(6.0).group(3) == Gaussian(2.0)
+    assert Laplace(6.0).group(3) == Laplace(2.0)
+    assert DPSGD(1.0, 6.0, 4).group(3).log_profile(0.7) == pytest.approx(Gaussian(1.0).log_profile(0.7))
+    both = repeat(compose(PureDP(0.5), Gaussian(6.0)), 2).group(3)
+    assert both == repeat(compose(PureDP(1.5), Gaussian(2.0)), 2)
+    assert DPSGD(0.1, 1.0, 5).group(2).group(3) == DPSGD(0.1, 1.0, 5).group(6)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [ApproxDP(1.0, 1e-6), RDPCurve({2.0: 1.0}), ProfileCurve({1.0: 1e-5}), compose(PureDP(1.0), ApproxDP(1.0, 1e-6))],
+)
+def test_what_a_curve_does_not_tell_is_refused_with_the_reason(base):
+    assert base.group(1) == base
+    with pytest.raises(InvalidInput, match="group: 2 .* known by a curve or an"):
+        base.group(2)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, math.nan, "x", True])
+def test_sizes_are_whole_numbers(size):
+    for base in (PureDP(1.0), DPSGD(0.1, 1.0, 5), RDPCurve({2.0: 1.0})):
+        with pytest.raises(InvalidInput, match="group"):
+            base.group(size)
+
+
+@pytest.mark.parametrize(("rate", "sigma", "size"), [(0.05, 1.5, 3), (0.3, 0.7, 2), (1e-5, 1.0, 4)])
+def test_the_law_of_one_step_is_that_of_the_mixture(rate, sigma, size):
+    base, weight = DPSGD(rate, sigma, 1).group(size), binomial(size, rate)
+    with mpmath.workdps(40):
+
+        def loss(x):
+            terms = (b * mpmath.exp((j * x - mpmath.mpf(j * j) / 2) / sigma**2) for j, b in enumerate(weight))
+            return mpmath.log(mpmath.fsum(terms))
+
+        for x in (-3.0, 0.0, 0.4, 1.0, 2.5, 6.0, 11.0):
+            tails = base.loss_tails(np.array([float(loss(x))]))
+            assert tails.q_above[0] == pytest.approx(float(mpmath.log(mpmath.ncdf(-x / sigma))), rel=1e-5)
+            above = mpmath.fsum(b * mpmath.ncdf((j - x) / sigma) for j, b in enumerate(weight))
+            assert tails.p_above[0] == pytest.approx(float(mpmath.log(above)), rel=1e-5)
+
+
+def test_one_step_has_the_profile_of_its_mixture_in_both_directions():
+    rate, sigma, size = 0.05, 1.5, 3
+    base, weight = DPSGD(rate, sigma, 1).group(size), binomial(size, rate)
+    x = np.linspace(-15.0, 20.0, 200_001)
+    density = np.exp(-0.5 * (x / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
+    other = density * sum(b * np.exp((j * x - 0.5 * j * j) / sigma**2) for j, b in enumerate(weight))
+    for t in (0.0, 0.05, 0.1, 0.5, 2.0):
+        for direction, (p, q) in enumerate(((other, density), (density, other))):
+            exact = float(np.sum(np.maximum(p - math.exp(t) * q, 0.0)) * (x[1] - x[0]))
+            found = float(np.exp(base.log_profile_of(direction, np.array([t]))[0]))
+            assert exact * (1.0 - 1e-6) - 1e-13 <= found <= exact * 1.001 + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "size"), [(0.01, 1.0, 200, 2), (0.1, 3.0, 50, 3), (0.004, 1.1, 2000, 20)]
+)
+def test_steps_compose_as_dp_accounting_says(rate, sigma, steps, size):
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    weight = binomial(size, rate)
+    reference = accounting.from_mixture_gaussian_mechanism(
+        sigma, list(range(size + 1)), [b / math.fsum(weight) for b in weight], value_discretization_interval=1e-4
+    ).self_compose(steps)
+    base = DPSGD(rate, sigma, steps).group(size)
+    for delta in (1e-3, 1e-6):
+        expected = reference.get_epsilon_for_delta(delta)
+        at = base.log_profile(np.array([expected * (1.0 - 1e-3), expected * (1.0 + 1e-3)]))
+        assert at[1] <= math.log(delta) <= at[0]
+
+
+def test_the_curve_is_the_larger_direction_of_the_mixture():
+    orders = np.array([1.1, 2.0, 3.5, 10.0, 30.0])
+    assert group_rdp(0.01, 1.0, 1, orders) == pytest.approx(sampled_gaussian_rdp(0.01, 1.0, orders), rel=1e-10)
+    weight = binomial(3, 0.05)
+    with mpmath.workdps(16):
+
+        def ratio(x):
+            return mpmath.fsum(b * mpmath.exp((j * x - mpmath.mpf(j * j) / 2) / 2.25) for j, b in enumerate(weight))
+
+        for order in (2.0, 3.5):
+            powers = [
+                mpmath.quad(lambda x, p=p: mpmath.npdf(x, 0, 1.5) * ratio(x) ** p, list(range(-25, 40, 5)))
+                for p in (order, 1.0 - order)
+            ]
+            exact = float(mpmath.log(max(powers)) / (order - 1.0))
+            assert group_rdp(0.05, 1.5, 3, np.array([order]))[0] == pytest.approx(exact, rel=1e-8)
+
+
+def test_more_records_cost_more():
+    t = np.array([0.0, 0.3, 1.0, 3.0])
+    profiles = [DPSGD(0.01, 1.0, 100).group(size).log_profile(t) for size in (1, 2, 3, 7)]
+    for fewer, more in itertools.pairwise(profiles):
+        assert np.all(fewer < more)
+
+
+def test_labels_are_words():
+    schedule = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(1000)))
+    assert schedule.label() == "1000 DP-SGD steps, rate 0.01, noise 0.5521 to 1.5"
+    assert DPSGD(256 / 60000, 1.1, 14063).label() == "DP-SGD, rate 0.0042667, noise 1.1, 14063 steps"
+    assert DPSGD(0.01, 1.1, 10).group(5).label() == "DP-SGD, rate 0.01, noise 1.1, groups of 5, 10 steps"
+    several = compose(Gaussian(5.0**0.5), PureDP(1.0), repeat(Laplace(2.0), 3), ApproxDP(1.0, 1e-6), ZCDP(0.1))
+    assert several.label() == "Gaussian noise 2.23607 + 1-DP + 3 x Laplace noise 2 + (1, 1e-06)-DP + 0.1-zCDP"
+    assert RDPCurve({2.0: 1.0, 4.0: 2.0}).label() == "Rényi curve at 2 orders"
+    assert ProfileCurve({1.0: 1e-5}).label() == "privacy profile at 1 point"
