@@ -2,7 +2,9 @@
 
 Each law is one frozen dataclass. Bounds use it through ``F(u) = f'(1-u)`` (:meth:`Law.log_density`), ``f(1-u)``
 (:meth:`Law.log_pgf`), the mean and ``P[K=0]``, f the probability generating function; utility and sampling use its
-quantiles. Everything is in log space: gamma may be 1e-400 and a mean 1e12.
+quantiles. Everything is in log space: gamma may be 1e-400 and a mean 1e12. A law is one class here and one row of
+:data:`hpcalc.catalog.LAWS`. This room imports logspace, errors and catalog only, and never SciPy: a draw, a comparison
+and a plan need its quantiles at a prompt, and SciPy has no incomplete beta function at eta <= 0.
 
 References
 ----------
@@ -11,7 +13,6 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.catalog import LAWS
 from hpcalc.laws.adaptive import Adaptive
 from hpcalc.laws.conditioned import AtLeastOne, at_least_one
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
@@ -21,10 +22,7 @@ from hpcalc.laws.naming import did_you_mean, make_law, parse_law
 from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
 from hpcalc.laws.tabulated import AtMost, Clamped, FinitePmf, at_most, clamp
 
-DISTRIBUTIONS = {name: row.parameters for name, row in LAWS.items()}
-
 __all__ = [
-    "DISTRIBUTIONS",
     "Adaptive",
     "AnyRuns",
     "AtLeastOne",

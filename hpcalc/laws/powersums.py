@@ -64,7 +64,8 @@ class PowerSum:
         table = padded.reshape(rows, width)
         top = table.max(axis=1)
         low = np.where(np.isfinite(table), table, np.inf).min(axis=1)
-        good = np.isfinite(top) & (top - low <= _SPAN)
+        # where x is nearly 0 the first power of a block is all that is left of it
+        good = np.isfinite(table[:, 0]) & (top - low <= _SPAN)
         self._starts, self._tops = k[0] + width * np.flatnonzero(good), top[good]
         self._weights = np.exp(table[good] - self._tops[:, None])
         rest = np.repeat(~good & np.isfinite(top), width)[: k.size]

@@ -17,11 +17,11 @@ import yaml
 from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
+from hpcalc.catalog import LAWS
 from hpcalc.catalog import METHODS as EVALUATED
 from hpcalc.cli import main
 from hpcalc.cli.options import DISTS, METHODS
 from hpcalc.cli.run import Progress
-from hpcalc.laws import DISTRIBUTIONS
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
 LIGHT = {
@@ -51,7 +51,7 @@ def answer(line: str, code: int = 0) -> dict[str, Any]:
 
 def test_choices_are_those_of_the_core() -> None:
     assert set(METHODS) == {"best", "paper", "refined", *EVALUATED}
-    assert set(DISTS) == set(DISTRIBUTIONS)
+    assert set(DISTS) == set(LAWS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
