@@ -160,11 +160,13 @@ def _plan(case: Case) -> Any:
     described = case
     if noise:
         options["compositions"], described = case["compose"], case.without("compose")
+        if case["candidates"] is not None:
+            options["compositions"] = None  # each candidate composes by itself
         if case.source(case["solve_for"]) == SPEC:  # what the spec says of it is what another value is sought for
             described = described.without(case["solve_for"])
         if case["solve_for"] == "dpsgd-noise":
-            options["sampling"] = _sampling(case)
-            described = described.without(*(name.replace("-", "_") for name in ("dpsgd", *TRAINING)))
+            options["sampling"] = _sampling(case) if case["candidates"] is None else inputs.candidates_at(case)
+            described = described.without(*(name.replace("-", "_") for name in ("dpsgd", "candidates", *TRAINING)))
     named, laws = inputs.law_parameters(case, optional=True), inputs.laws_named(case)
     if named is None:
         if case["mean"] is not None:
@@ -176,7 +178,7 @@ def _plan(case: Case) -> Any:
             from hpcalc.laws.family import default_laws
 
             laws = [{**law, **modifiers} for law in laws or default_laws()]
-    elif not noise:
+    elif not noise and case["subset"] != "auto":
         # a spec states the law that was checked; what is solved for is its scale
         kept = {key for key in named if case.source(key) == COMMAND_LINE}
         named = {key: value for key, value in named.items() if key in kept or key in inputs.open_scale(named)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +146,26 @@ def _candidates(case: Case) -> Guarantee:
     if any("times" in row.beside for row in rows):
         case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
     return WorstOf(tuple(parts)) if weights is None else Mixture(tuple(parts), weights)
+
+
+def candidates_at(case: Case) -> Callable[[float], Guarantee]:
+    """The candidates as trainings that share one noise multiplier, which is yet to be found."""
+    from hpcalc.cli.spec import settings_of
+    from hpcalc.guarantees.dpsgd import DPSGD
+    from hpcalc.guarantees.mixture import Mixture, WorstOf
+
+    rows, weights, _ = settings_of(case)
+    shapes = [training(row.without("noise_multiplier"), noise=False) for row in rows]
+    shapes = [(row["dpsgd"][0][0], int(row["dpsgd"][0][2])) if row["dpsgd"] else shape
+              for row, shape in zip(rows, shapes, strict=True)]  # fmt: skip
+    if None in shapes:
+        case.refuse("candidates", "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting")
+
+    def made(noise: float) -> Guarantee:
+        parts = tuple(_times(DPSGD(rate, noise, steps), case["compose"]) for rate, steps in filter(None, shapes))
+        return WorstOf(parts) if weights is None else Mixture(parts, weights)
+
+    return made
 
 
 # -- DP-SGD in the words of a training script -------------------------------------------------------------------------
