@@ -200,7 +200,7 @@ def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
         reach = (x0 - g0 * (x1 - x0) / (g1 - g0) - here) * towards
         if reach > 0.0:
             return here + towards * min(max(1.05 * reach, 1e-5), 100.0 * widest)
-    return here + towards * min(20.0 * abs(size) + 1e-3, 1.0) * widest  # a first guess that is close is not left by far
+    return here + towards * min(20.0 * abs(size) + 1e-5, 1.0) * widest  # a first guess that is close is not left by far
 
 
 def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
