@@ -39,6 +39,7 @@ from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.laws import Law, RunCount
+from hpcalc.laws.helpers import times
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp
 
 __all__ = ["ExactBound", "bounds"]
@@ -218,7 +219,7 @@ class Search:
             top = (
                 np.ones(log_c.size)
                 if most is None
-                else -np.expm1(np.minimum(log_c + (most - 1.0) * (log_c - epsilon), 0.0))
+                else -np.expm1(np.minimum(log_c + times(most - 1.0, log_c - epsilon), 0.0))
             )
         block = self.whole
         best, out = np.zeros((2, slack.size)), np.zeros((2, slack.size))
@@ -484,7 +485,7 @@ class Direction:
 
     def _first(self, line: Line) -> Indices:
         x, w = line.x[:-1], line.w[:-1]
-        density, image = (self.law.log_density(Prob.from_u(part)) for part in (x, w))
+        density, image = (self.law.log_density(Prob.from_u(np.minimum(part, 1.0))) for part in (x, w))
         with np.errstate(divide="ignore"):
             steep = np.maximum(np.log(line.slope), -_DEPTH)
         measures = [np.diff(logit(x)), np.abs(np.diff(steep)), gaps(density, _DEPTH), gaps(image, _DEPTH)]
