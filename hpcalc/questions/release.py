@@ -31,7 +31,7 @@ from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
 
-__all__ = ["Everything", "released", "search_pair", "total"]
+__all__ = ["Everything", "WholeRelease", "released", "search_pair", "total"]
 
 _BEYOND = 14.0  # log delta is followed so much further down than asked; what is left is added to delta
 _TOLERANCE = 3e-3  # of delta, between nodes of a search's profile
@@ -69,6 +69,26 @@ class Everything:
         found = [Conversion(epsilon_from_profile(self.log_profile, self.log_delta), EXACT_PROFILE)]
         found += [epsilon_from_rdp(curve, self.log_delta, rule) for curve in self.curves]
         return min(found, key=lambda answer: answer.value)
+
+
+class WholeRelease(Bound):
+    """Everything released, as a bound at the delta it was built for."""
+
+    name = "refined-region"
+    citation = "composition of dominating pairs (Zhu, Dong and Wang 2022) of what is released (hpcalc-theory(7))"
+    conditions = ("each part holds its guarantee whatever the parts before it released",)
+
+    def __init__(self, whole: Everything) -> None:
+        self.whole = whole
+
+    def rdp(self, orders: Array) -> Array | None:
+        return self.whole.rdp(orders) if self.whole.curves else None
+
+    def log_profile(self, epsilons: Array) -> Array:
+        return self.whole.log_profile(epsilons)
+
+    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        return self.whole.epsilon(rule)
 
 
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,8 @@ class BoundResult(Answer):
         Why no bound is finite.
     setup : SearchSetup
         How the search was run, and what else is released.
+    search : float or None
+        ε of one search alone, where more than that is released.
     """
 
     base: Guarantee
@@ -115,6 +118,7 @@ class BoundResult(Answer):
     explain: bool = False
     reason: str | None = None
     setup: SearchSetup = field(default_factory=SearchSetup)
+    search: float | None = None
 
     @property
     def best(self) -> Evaluated | None:
@@ -156,8 +160,9 @@ class BoundResult(Answer):
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         # bounds are functions, which no pickle holds: it holds the question
         options = {"delta": self.delta, "method": self.method, "conversion": self.conversion}
-        options |= {"orders": self.orders if self.restricted else None, "lower": self.composition is not None}
-        return _asked_again, (self.base, self.runs, options, self.max_epsilon, self.explain, self.setup)
+        options |= {"orders": self.orders if self.restricted else None, "max_epsilon": self.max_epsilon}
+        options |= {"lower": self.composition is not None, "explain": self.explain, **vars(self.setup)}
+        return _asked_again, (self.base, self.runs, options)
 
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search: the smallest of the curves evaluated, at each order.
@@ -250,6 +255,8 @@ class BoundResult(Answer):
         if self.composition is not None:
             out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
         out["lower_bound"] = _lower_row(self.lower)
+        if self.search is not None:
+            out["search"] = {"epsilon": upper(self.search)}
         if self.max_epsilon is not None:
             out["max_epsilon"] = self.max_epsilon
             out["within_budget"] = self.exit_code == ExitCode.OK
@@ -319,10 +326,8 @@ def delta_fields(log_delta: float) -> dict[str, float | None]:
     return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": upper(log10)}
 
 
-def _asked_again(
-    base: Guarantee, runs: RunCount, options: dict[str, Any], limit: float | None, explain: bool, setup: SearchSetup
-) -> BoundResult:
-    return replace(bound(base, runs, **options), max_epsilon=limit, explain=explain, setup=setup)
+def _asked_again(base: Guarantee, runs: RunCount, options: dict[str, Any]) -> BoundResult:
+    return bound(base, runs, **options)
 
 
 def _log(delta: float) -> float:
@@ -340,6 +345,11 @@ def bound(
     max_epsilon: float | None = None,
     explain: bool = False,
     lower: bool = True,
+    searches: int = 1,
+    subset: float | None = None,
+    then: Sequence[Guarantee] = (),
+    then_on: str = "all",
+    density: tuple[float, float] | None = None,
     examples: int | None = None,
     unit: str | None = None,
 ) -> BoundResult:
@@ -365,6 +375,16 @@ def bound(
         Add how the answer came about to the document.
     lower : bool
         Also evaluate what stands beside the answer: explicit mechanisms for a lower bound, and every run paid for.
+    searches : int
+        So many searches with a K of their own, each released.
+    subset : float, optional
+        Rate in (0, 1) of the Poisson sample of the records that the searches ran on.
+    then : sequence of Guarantee
+        Released after the searches.
+    then_on : {"all", "rest"}
+        Whether ``then`` saw all records or those outside the sample.
+    density : tuple of (float, float), optional
+        Least and largest density of a run's proposals relative to one fixed prior: adaptive searches.
     examples : int, optional
         Number of privacy units N: δ is held against 1/N.
     unit : str, optional
@@ -402,18 +422,25 @@ def bound(
         raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
-    sources = bounds_for(base, runs, restrict, method)
+    setup = SearchSetup(searches, subset, tuple(then), then_on, density, examples, unit)
+    law = runs if density is None else _adaptive(runs, density)
+    sources = bounds_for(base, law, restrict, method)
     found = [_evaluated(source, log_delta, conversion) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     reason = None if best < math.inf else _why_not(base, runs, log_delta, method, sources)
+    known = lower and base.finite and setup.plain and density is None
+    alone = None if setup.plain else best
+    if not setup.plain and best < math.inf:
+        whole = _everything(sources, log_delta, setup)
+        found = [_evaluated(whole, log_delta, conversion)]
     return BoundResult(
         base,
         runs,
         float(delta),
         tuple(found),
-        lower_bound(base, runs, log_delta, best, sources) if lower and base.finite else None,
+        lower_bound(base, runs, log_delta, best, sources) if known else None,
         _single_run(base, log_delta, conversion),
-        _composition(base, runs, log_delta, conversion) if lower else None,
+        _composition(base, runs, log_delta, conversion) if lower and setup.plain else None,
         method,
         conversion,
         listed,
@@ -421,8 +448,26 @@ def bound(
         None if max_epsilon is None else float(max_epsilon),
         explain,
         reason,
-        SearchSetup(examples=examples, unit=unit),
+        setup,
+        alone,
     )
+
+
+def _adaptive(runs: RunCount, density: tuple[float, float]) -> RunCount:
+    from hpcalc.laws import Adaptive
+
+    if not isinstance(runs, Law):
+        raise InvalidInput("density", density, f"does not go with {runs.name}: its runs are not draws from one prior")
+    return Adaptive(runs, *density)
+
+
+def _everything(sources: list[Bound], log_delta: float, setup: SearchSetup) -> Bound:
+    from hpcalc.questions.release import WholeRelease, released
+
+    whole = released(
+        sources, log_delta, searches=setup.searches, subset=setup.subset, then=setup.then, then_on=setup.then_on
+    )
+    return WholeRelease(whole)
 
 
 def _why_not(base: Guarantee, runs: RunCount, log_delta: float, method: str, sources: list[Bound]) -> str:

@@ -218,17 +218,17 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
 
 
 def best_rate(cost: Callable[[float], float]) -> tuple[float, float]:
-    """The sampling rate of two digits, from 0.001 to 0.98, that costs least, and its cost.
+    """The sampling rate of two digits, from 0.002 to 0.95, that costs least, and its cost.
 
     Examples
     --------
     >>> best_rate(lambda rate: (rate - 0.23) ** 2)
     (0.23, 0.0)
     """
-    rates = [round_down(rate, 2) for rate in np.geomspace(0.001, 0.98, 21).tolist()]
-    for width in (0.15, 0.04, 0.02):
+    rates = [round_down(rate, 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
+    for width in (0.2, 0.06, 0.02):
         best = min(rates, key=cost)
-        rates += [round_down(best * (1.0 + step * width), 2) for step in (-2, -1, 1, 2)]
+        rates += [round_down(best * (1.0 + step * width), 2) for step in (-1, 1)]
         rates = [rate for rate in dict.fromkeys(rates) if rate < 1.0]
     best = min(rates, key=cost)
     return best, cost(best)

@@ -362,7 +362,7 @@ def test_one_noise_for_candidates_with_rates_and_steps_of_their_own() -> None:
 def test_the_best_rate_of_a_sample_is_scanned_for() -> None:
     for least in (0.0021, 0.037, 0.15, 0.5, 0.93):
         rate, cost = best_rate(lambda x, least=least: (math.log(x / least)) ** 2)  # type: ignore[misc]
-        assert abs(math.log(rate / least)) < 0.03
+        assert abs(math.log(rate / least)) < 0.1
         assert cost == math.log(rate / least) ** 2
     # two valleys: the deeper one, though the other one is wider
     assert best_rate(lambda x: min((x - 0.7) ** 2, 30.0 * (x - 0.01) ** 2 - 0.1))[0] == pytest.approx(0.01, abs=0.002)

@@ -1,0 +1,76 @@
+"""What everything released costs, through ``bound`` and ``plan``: reference values of hpcalc-theory(7)."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+from hpcalc import Gaussian, InvalidInput, Poisson, Threshold, bound, make_law, plan
+from hpcalc.errors import ExitCode
+
+_RUN = Gaussian(math.sqrt(5.0))
+_LAW = make_law("tnb", eta=0.0, mean=10.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"then": [_RUN]}, 3.707),
+        ({"searches": 2}, 4.492),
+        ({"subset": 0.1, "then": [_RUN], "then_on": "rest"}, 1.896),
+        ({"subset": 0.1, "then": [_RUN]}, 2.084),
+    ],
+    ids=str,
+)
+def test_reference_values(options: dict[str, object], expected: float) -> None:
+    answer = bound(_RUN, _LAW, **options)  # type: ignore[arg-type]
+    assert answer.epsilon == pytest.approx(expected, rel=1e-3)
+    document = answer.document()
+    # the search alone stands beside it, and nothing is claimed that is not known
+    assert document["search"]["epsilon"] == pytest.approx(2.7384, abs=1e-3)
+    assert document["lower_bound"]["epsilon"] is None
+    assert document["lower_bound"]["reason"]
+    assert document["exact"] is False
+    # gates and exports mean everything
+    assert bound(_RUN, _LAW, max_epsilon=expected - 0.01, **options).exit_code == ExitCode.OVER_BUDGET  # type: ignore[arg-type]
+    point = next(row for row in answer.profile() if row["epsilon"] == answer.epsilon)
+    assert point["delta"] == pytest.approx(1e-6, rel=1e-3)
+    assert (answer.rdp_curve() != [] and answer.rdp_curve()[0]["epsilon"] is not None) == ("subset" not in options)
+
+
+def test_an_answer_about_everything_is_pickled() -> None:
+    answer = bound(_RUN, _LAW, searches=2, lower=False)
+    assert pickle.loads(pickle.dumps(answer)).epsilon == answer.epsilon
+
+
+def test_one_search_and_nothing_else_is_a_plain_answer() -> None:
+    assert "search" not in bound(_RUN, _LAW, searches=1, examples=10**6, unit="one patient").document()
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "parameter"),
+    [
+        (Poisson(10.0), {"searches": 0}, "searches"),
+        (Poisson(10.0), {"then": [_RUN], "then_on": "rest"}, "then_on"),
+        (Poisson(10.0), {"subset": 1.5}, "subset"),
+        (Threshold(0.1), {"density": (0.9, 1.1)}, "density"),
+    ],
+)
+def test_what_means_nothing_is_refused(runs: object, options: dict[str, object], parameter: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        bound(_RUN, runs, **options)  # type: ignore[arg-type]
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.slow
+def test_a_plan_finds_the_rate_at_which_tuning_on_a_sample_costs_least() -> None:
+    best = plan(_RUN, _LAW, subset="auto", then=[_RUN], then_on="rest").best
+    assert best.solved_for == "subset"
+    assert best.value is not None
+    assert 0.05 < best.value < 0.5
+    assert best.cost is not None
+    assert best.cost.epsilon < 1.8965
+    # less than one run that is not tuned at all
+    assert best.cost.epsilon < bound(_RUN, make_law("fixed", k=1), lower=False).epsilon
