@@ -47,6 +47,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 
+# what YAML takes plain values for; a tag of any other kind was written by hand
+_TAGS = {
+    "scalar": ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge"),
+    "list": ("!", "seq"),
+    "mapping": ("!", "map"),
+}
+
+
 @dataclass(frozen=True)
 class Node:
     """A piece of a file.
@@ -170,9 +178,9 @@ def read_bytes(source: Source) -> bytes:
             with open(source.path, "rb") as stream:
                 data = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError, AttributeError) as error:  # a path with a NUL is a ValueError, no stdin the last
-        option = f"--{source.parameter.replace('_', '-')} "
-        raise DataFileError(f"{option}{shown(source.name) if not source.name.isprintable() else source.name}: "
-                            f"{getattr(error, 'strerror', None) or error}") from error  # fmt: skip
+        option, name = source.parameter.replace("_", "-"), source.name
+        name = name if name.isprintable() else shown(name)
+        raise DataFileError(f"--{option} {name}: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > _MAX_BYTES:
         source.refuse(f"is larger than {_MAX_BYTES >> 20} MiB: split it, or give fewer points")
     return data
@@ -256,51 +264,36 @@ class _Converter:
 
     def node(self, given: Any, depth: int) -> tuple[Node, int]:
         """A node and the number of values it stands for; an alias counts for what a copy would hold."""
-        known = self.done.get(id(given))
-        if known is not None:
-            return known
+        if id(given) in self.done:
+            return self.done[id(given)]
         line = given.start_mark.line + 1
+        kind = type(given).__name__.removesuffix("Node").lower().replace("sequence", "list")
         if depth > _MAX_DEPTH:
             self.source.refuse("is nested too deeply", line)
-        kind = type(given).__name__.removesuffix("Node").lower()
-        known_tags = {"scalar": ("str", "int", "float", "bool", "null", "timestamp", "value", "merge"),
-                      "sequence": ("seq",), "mapping": ("map",)}[kind]  # fmt: skip
-        tag = str(given.tag)
-        if not (tag == "!" or tag.removeprefix("tag:yaml.org,2002:") in known_tags):
-            short = tag.replace("tag:yaml.org,2002:", "!!")
-            self.source.refuse(f"tag {shown(short)}: tags are not read here; write the value alone", line)
-        size = 1
-        children: list[Any] = []
-        if kind == "sequence":
-            for item in given.value:
-                child, more = self.node(item, depth + 1)
-                size += more
-                children.append(child)
-                self.limit(size, line)
-        elif kind == "mapping":
-            lines: dict[str, int] = {}
-            for key, item in given.value:
-                (name, _), (value, more) = self.node(key, depth + 1), self.node(item, depth + 1)
+        tag = str(given.tag).removeprefix("tag:yaml.org,2002:")
+        if tag not in _TAGS[kind]:
+            tag = f"!!{tag}" if tag != given.tag else tag
+            self.source.refuse(f"tag {shown(tag)}: tags are not read here; write the value alone", line)
+        size, children, lines = 1, [], dict[str, int]()
+        for part in given.value if kind != "scalar" else ():
+            pair = [self.node(one, depth + 1) for one in (part if kind == "mapping" else (part,))]
+            nodes = tuple(node for node, _ in pair)
+            size += sum(count for _, count in pair)
+            if size > _MAX_VALUES:
+                self.source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
+            if kind == "mapping":
+                name = nodes[0]
                 if name.kind != "scalar":
                     self.source.refuse("a key must be a word or a number", line)
                 if name.text in lines:
                     first = f" (first on line {lines[name.text]})" if lines[name.text] != name.line else ""
                     self.source.refuse(f"{shown(name.text)}: given twice{first}: keep one", name.line)
                 lines[name.text] = name.line
-                size += 1 + more
-                children.append((name, value))
-                self.limit(size, line)
-        if kind == "scalar":
-            plain = given.style is None or given.style == ""
-            found = Node("scalar", line, given.value, plain)
-        else:
-            found = Node("list" if kind == "sequence" else kind, line, children=tuple(children))
-        self.done[id(given)] = found, size
-        return found, size
-
-    def limit(self, size: int, line: int) -> None:
-        if size > _MAX_VALUES:
-            self.source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
+            children.append(nodes if kind == "mapping" else nodes[0])
+        text = given.value if kind == "scalar" else ""
+        plain = kind == "scalar" and not given.style
+        self.done[id(given)] = Node(kind, line, text, plain, tuple(children)), size
+        return self.done[id(given)]
 
 
 def _table(source: Source, text: str) -> Node:
