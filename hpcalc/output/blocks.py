@@ -166,12 +166,13 @@ def _bound(case: Document) -> list[Block]:
     if isinstance(lower, Mapping):
         how = lower.get("mechanism") or lower.get("instance") or lower.get("reason") or ""
         rows.append(("lower bound", shown(lower.get("epsilon")), str(how).replace("-", " ")))
-    known = ("base", "law", "repetitions", "then", "subset", "searches", "group", "density", "unit")
-    given = [(label(key), short(case[key]) if isinstance(case[key], float) else _words(case[key]))
-             for key in known[3:] if case.get(key) is not None]  # fmt: skip
+    then = rows_of(case.get("then"))
+    given = [("then", "; ".join(map(run_words, then)) if then is not None else case.get("then"))]
+    given += [(label(key), case.get(key)) for key in ("then_on", "subset", "searches", "density", "unit")]
+    given = [(name, value if value is None else _words(value)) for name, value in given]
     blocks: list[Block] = [Headline(text, good), Grid("", ("", "", ""), tuple(rows), 0)]
     blocks += _fields(("one run", run_words(case.get("base", {}))), ("law of K", law_words(_law(case))), *given)
-    if rows_of(case.get("candidates")):
+    if rows_of(case.get("candidates")) is not None:
         blocks.append(_grid(label("candidates"), case["candidates"]))
     return [*blocks, *_explained(case), *_checklist(case)]
 

@@ -68,6 +68,8 @@ def run_words(base: Mapping[str, Any]) -> str:
     'DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; noise multiplier 30'
     >>> run_words({"zcdp": 0.1, "compose": 3})
     '3 times: zCDP, ρ 0.1'
+    >>> run_words({"candidates": [{"zcdp": 0.1}, {"zcdp": 0.2}, {"pure": 1.0}]})
+    'one of 3 settings (zCDP, ρ 0.1; zCDP, ρ 0.2; and 1 more)'
     """
     parts = [_run(key, value) for key, value in base.items() if key not in ("compose", "group")]
     text = "; ".join(parts) or "nothing"
@@ -77,6 +79,10 @@ def run_words(base: Mapping[str, Any]) -> str:
 
 
 def _run(key: str, value: Any) -> str:
+    settings = rows_of(value) if key == "candidates" else None
+    if settings is not None:
+        more = f"; and {len(settings) - 2} more" if len(settings) > 2 else ""
+        return f"one of {len(settings)} settings ({'; '.join(run_words(one) for one in settings[:2])}{more})"
     if key in _FILES:
         return ", ".join(f"{_FILES[key]} {one}" for one in (value if isinstance(value, (list, tuple)) else [value]))
     if key == "rdp":

@@ -278,6 +278,30 @@ def test_laws_are_spelled_out() -> None:
     assert "truncated negative binomial, η 0, γ 0.0269083, given K <= 50, mean 10\n" in text
 
 
+def test_what_else_is_released_is_said() -> None:
+    more = {
+        "base": {"candidates": [{"zcdp": 0.1}, {"gaussian": 2.0}]},
+        "search": {"epsilon": Upper(3.5)},
+        "then": [{"dpsgd": [0.01, 1.1, 100]}, {"zcdp": 0.2}],
+        "then_on": "rest",
+        "subset": 0.1,
+        "searches": 2,
+        "candidates": [{"name": "a", "weight": 0.5, "single_run": {"epsilon": Upper(1.0)}, "epsilon": Upper(2.0)}],
+        "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism is known"},
+    }
+    text = render({**BOUND, **more}, "table")
+    for said in (
+        "everything released  4.2259",
+        "the search alone     3.5000",
+        "none  no mechanism is known",
+        "one of 2 settings (zCDP, ρ 0.1; Gaussian mechanism, noise multiplier 2)",
+        "DP-SGD, rate 0.01, noise 1.1, 100 steps; zCDP, ρ 0.2",
+        "0.1",
+    ):
+        assert said in text
+    assert re.search(r"a +0.5 +1.0000 +2.0000", text)
+
+
 def test_a_statement_for_a_paper() -> None:
     text = render({**BOUND, "unit": "one patient"}, "statement")
     sentences, *works = text.split("\n\n")
