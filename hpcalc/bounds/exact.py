@@ -30,11 +30,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from hpcalc.bounds.bound import Bound
+from hpcalc.bounds.bound import ProfileBound
+from hpcalc.bounds.renyi import rdp_of_profiles, refined_renyi
 from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
@@ -51,6 +52,7 @@ _MARGIN = 1e-12
 _LEAST_MASS, _STEEPEST = 1e-300, 650.0
 
 # Knobs of speed; any values are sound.
+_FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _CELLS, _FILL = 128, 2048
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 _COARSE, _MOST, _SHARES, _ENOUGH = 97, 700, 300, 1e-4
@@ -540,7 +542,7 @@ def _chords(curve: Tradeoff) -> tuple[Line, Line]:
     return out[0], out[1]
 
 
-class ExactBound(Bound):
+class ExactBound(ProfileBound):
     """Theorem E for a guarantee with a trade-off curve: exact where one pair of laws attains that.
 
     Parameters
@@ -589,7 +591,10 @@ class ExactBound(Bound):
         return self._solved[log_delta]
 
     def rdp(self, orders: Array) -> Array | None:
-        return None
+        if self.guarantee.slack > 0.0 or not self._directions:
+            return None
+        profiles = [partial(self.log_profile_of, side) for side in range(len(self._directions))]
+        return rdp_of_profiles(profiles, refined_renyi(self.guarantee, self.law), orders, self.probe(_FAR))
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         return Conversion(self._solve(log_delta)[1], "exact")

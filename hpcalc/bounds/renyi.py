@@ -17,7 +17,7 @@ M is the supremum of ``F(u)^a F(V(u))^(1-a)``: an :class:`Enclosure` bounds it f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -422,7 +422,7 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
 
 
 def rdp_of_profiles(
-    log_profile_of: Callable[[int, Array], Array], tail: RenyiBound, orders: Array, reach: float, pieces: int = 80
+    profiles: Sequence[Callable[[Array], Array]], tail: RenyiBound, orders: Array, reach: float, pieces: int = 48
 ) -> Array:
     """Rényi curve that follows from privacy profiles, order by order, rounded up.
 
@@ -433,8 +433,8 @@ def rdp_of_profiles(
 
     Parameters
     ----------
-    log_profile_of : callable
-        Direction (0 or 1) and ``t >= 0`` to ``log δ``, an upper bound.
+    profiles : sequence of callable
+        For each direction, or once for both: from ``t >= 0`` to an upper bound on ``log δ``.
     tail : RenyiBound
         What takes over.
     orders : ndarray
@@ -452,7 +452,7 @@ def rdp_of_profiles(
     flat = np.ravel(orders)
     order = flat[np.isfinite(flat)]
     t = np.linspace(0.0, max(reach, 1e-12), pieces + 1)
-    log_delta = [np.minimum.accumulate(np.minimum(log_profile_of(side, t), 0.0)) for side in (0, 1)]
+    log_delta = [np.minimum.accumulate(np.minimum(profile(t), 0.0)) for profile in profiles]
     far = distinct(np.concatenate([1.0 + np.exp(np.arange(-3.0, 9.0, 0.25)), order * 1.05, order * 1.3, order * 2.0]))
     if tail.curve.orders is not None:
         far = tail.curve.orders[np.isfinite(tail.curve.orders)]
@@ -467,13 +467,13 @@ def rdp_of_profiles(
             # at t >= 0 both weights and e^(-at) δ_2 <= e^(-at)
             rest = np.where(t >= tail.curve.pure_epsilon, -np.inf, np.minimum(rest, np.inf))
             both = []
-            for one, other in ((0, 1), (1, 0)):
+            for one, other in ((0, -1), (-1, 0))[: len(log_delta)]:
                 first = _below(order[:, None] - 1.0, t, log_delta[one])
                 second = _below(-order[:, None], t, log_delta[other])
                 last = log_delta[other] - order[:, None] * t - np.log(order)[:, None]
                 total = np.logaddexp(np.logaddexp(first, second), np.logaddexp(rest, last))
                 both.append(np.min(total, axis=1) + np.log(order * (order - 1.0)))
-        out[np.isfinite(flat)] = np.logaddexp(0.0, np.maximum(*both) + 1e-11) / (order - 1.0) * (1.0 + 1e-12)
+        out[np.isfinite(flat)] = np.logaddexp(0.0, np.max(both, axis=0) + 1e-11) / (order - 1.0) * (1.0 + 1e-12)
     return out.reshape(np.shape(orders))
 
 

@@ -17,8 +17,8 @@ from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
-from hpcalc.lower.evaluate import LowerBound
 from hpcalc.lower.few_outcomes import few_outcomes_beside_slack
+from hpcalc.lower.mechanism import LowerBound
 from hpcalc.lower.path import path_lower_bound
 
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound"]

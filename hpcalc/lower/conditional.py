@@ -12,8 +12,8 @@ from hpcalc.bounds.renyi import enclosure
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee
 from hpcalc.laws import TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob
-from hpcalc.lower.evaluate import DOMINATING, LowerBound, rounded_down
 from hpcalc.lower.few_outcomes import three_outcomes
+from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
 
 __all__ = ["conditional_lower_bound"]
 

@@ -19,7 +19,7 @@ from hpcalc.bounds.renyi import Enclosure, enclosure
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law
 from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp, logsumexp
-from hpcalc.lower.evaluate import LowerBound
+from hpcalc.lower.mechanism import LowerBound
 
 __all__ = ["CLOSE", "few_outcomes_beside_slack", "three_outcomes"]
 

@@ -10,7 +10,7 @@ from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law
-from hpcalc.lower.evaluate import LowerBound
+from hpcalc.lower.mechanism import LowerBound
 
 __all__ = ["path_lower_bound"]
 

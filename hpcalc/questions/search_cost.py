@@ -214,11 +214,11 @@ class BoundResult(Answer):
         Parameters
         ----------
         epsilons : ndarray, optional
-            Default: 100 values from 0 to well beyond the ε at this δ, and that ε.
+            Default: 50 values from 0 to well beyond the ε at this δ, and that ε.
         """
         if epsilons is None:
             some = math.isfinite(self.epsilon) and self.epsilon > 0.0
-            epsilons = np.linspace(0.0, 3.0 * self.epsilon if some else 10.0, 101)
+            epsilons = np.linspace(0.0, 3.0 * self.epsilon if some else 10.0, 51)
             if some:  # the answer itself, so that a reader of the points finds it again
                 epsilons = distinct(np.append(epsilons, self.epsilon))
         log_delta = self.log_profile(np.asarray(epsilons, dtype=float))

@@ -24,7 +24,7 @@ import numpy as np
 
 from hpcalc import __version__
 from hpcalc.answer import Answer
-from hpcalc.bounds.refined import refined_pure
+from hpcalc.bounds.pure import refined_pure
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount

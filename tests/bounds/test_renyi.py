@@ -401,10 +401,10 @@ def test_curve_from_profiles_is_above_the_truth_and_close():
     orders = np.array([1.01, 1.5, 2.0, 4.0, 8.0])
     for base, reach, most in ((Gaussian(5**0.5), 8.0, 1.01), (PureDP(1.0), 1.0, 1.0 + 1e-9), (Laplace(1.0), 1.0, 1.03)):
         tail = refined_renyi(base, Fixed(1))
-        found = rdp_of_profiles(lambda _, t, base=base: base.log_profile(t), tail, orders, reach)
+        found = rdp_of_profiles([base.log_profile], tail, orders, reach, 80)
         true = base.rdp(orders)
         assert np.all(found >= true * (1.0 - 1e-12))
         assert np.all(found <= true * most)
     # where nothing takes over, nothing finite follows
     none = refined_renyi(RDPCurve({2.0: 0.3}), Fixed(1))
-    assert rdp_of_profiles(lambda _, t: np.full(t.shape, -3.0), none, np.array([3.0]), 5.0)[0] == math.inf
+    assert rdp_of_profiles([lambda t: np.full(t.shape, -3.0)] * 2, none, np.array([3.0]), 5.0)[0] == math.inf

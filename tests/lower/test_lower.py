@@ -100,7 +100,7 @@ def test_bounds_meet_for_a_gaussian(law, delta):
     for sigma in (0.5, 1.0, 3.0):
         epsilon = bound(Gaussian(sigma), law, delta=delta, lower=False).epsilon
         found = lower(Gaussian(sigma), law, delta)
-        assert found.mechanism == "the dominating pair"
+        assert found.mechanism == "dominating pair"
         assert epsilon * (1.0 - 3e-3) <= found.epsilon <= epsilon
 
 

@@ -246,7 +246,7 @@ def test_profile_of_the_whole_search():
     answer = bound(Gaussian(1.0), tnb(10.0, eta=0.0), delta=1e-6)
     rows = answer.profile()
     deltas = [row["delta"] for row in rows if row["delta"] is not None]
-    assert len(rows) == 102  # 101 equidistant, and the answer itself
+    assert len(rows) == 52  # 51 equidistant, and the answer itself
     assert any(row["epsilon"] == answer.epsilon for row in rows)
     assert all(b <= a for a, b in itertools.pairwise(deltas))
     at = answer.log_profile(np.array([answer.epsilon]))
