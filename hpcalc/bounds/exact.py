@@ -591,9 +591,9 @@ class ExactBound(ProfileBound):
         return self._solved[log_delta]
 
     def rdp(self, orders: Array) -> Array | None:
-        if self.guarantee.slack > 0.0 or not self._directions:
+        if self.guarantee.slack > 0.0 or not self.directions:
             return None
-        profiles = [partial(self.log_profile_of, side) for side in range(len(self._directions))]
+        profiles = [partial(self.log_profile_of, side) for side in range(len(self.directions))]
         return rdp_of_profiles(profiles, refined_renyi(self.guarantee, self.law), orders, self.probe(_FAR))
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
