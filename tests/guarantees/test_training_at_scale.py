@@ -1,0 +1,127 @@
+"""Training at a small rate, over many steps, to a small delta: the loss distribution answers, not the Rényi curve."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.logspace import logsubexp
+
+
+def epsilon(base, delta):
+    low, high, log_delta = 0.0, 1.0, math.log(delta)
+    while base.log_profile(np.array([high]))[0] > log_delta:
+        low, high = high, 2.0 * high
+    for _ in range(50):
+        mid = 0.5 * (low + high)
+        low, high = (low, mid) if base.log_profile(np.array([mid]))[0] <= log_delta else (mid, high)
+    return high
+
+
+# dp-accounting 0.6.0, from_gaussian_mechanism(sigma, sampling_prob=rate, value_discretization_interval=h)
+# .self_compose(steps): pessimistic (connect the dots) and optimistic epsilons, rounded outwards; h = 1e-6 or 2e-6.
+# Its transform is noise at delta = 1e-12 beyond a hundred steps.
+ENCLOSED = [
+    ((2.5e-5, 0.791, 20), 1e-5, 0.000437, 0.0004471),
+    ((2.5e-5, 0.791, 20), 1e-8, 0.006388, 0.0063984),
+    ((2.5e-5, 0.791, 20), 1e-12, 0.063165, 0.063179),
+    ((1e-4, 1.0, 1000), 1e-5, 0.010185, 0.011187),
+    ((1e-4, 1.0, 1000), 1e-8, 0.023045, 0.024046),
+    ((1e-4, 1.0, 1000), 1e-10, 0.047160, 0.048167),
+]
+
+
+@pytest.mark.parametrize(("setting", "delta", "below", "above"), ENCLOSED)
+def test_between_the_two_estimates_of_dp_accounting(setting, delta, below, above):
+    assert below <= epsilon(DPSGD(*setting), delta) <= 1.001 * above
+
+
+def test_values_that_the_curve_alone_made_many_times_larger():
+    # the Rényi curve says 2.2435 and 0.2246; dp-accounting on coarse grids 0.2469 and 0.0514
+    assert epsilon(DPSGD(1e-4, 1.0, 100_000), 1e-10) == pytest.approx(0.23547, rel=1e-4)
+    assert epsilon(DPSGD(1e-6, 0.8, 1_000_000), 1e-10) == pytest.approx(0.009861, rel=1e-3)
+
+
+@pytest.mark.parametrize("setting", [(5.72e-4, 1.01), (0.01, 1.0), (2e-5, 1.77), (1e-6, 0.3), (0.3, 5.0)])
+def test_one_step_has_its_closed_form(setting):
+    base = DPSGD(*setting, 1)
+    t = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5])
+    for direction in (0, 1):
+        tails = base.loss_tails(t if direction == 0 else -t)
+        tails = tails if direction == 0 else tails.reversed()
+        exact = logsubexp(tails.p_above, np.minimum(tails.p_above, t + tails.q_above))
+        found = base.log_profile_of(direction, t)
+        seen = exact > math.log(1e-11)
+        assert np.all(found >= exact - 1e-9)
+        assert found[seen] == pytest.approx(exact[seen], abs=2e-3)
+
+
+SETTINGS = [(1e-6, 0.8, 10**6), (1e-4, 1.0, 10**5), (1e-4, 1.0, 1000), (3.6e-4, 0.38, 165_981), (0.0617, 8.53, 79_181)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_real_mechanism_is_just_below(setting):
+    base = DPSGD(*setting)
+    curve = base.attained_tradeoff(0)
+    x, w = np.exp(curve.x.log_u), np.exp(curve.w.log_u)
+    for delta, gap in ((1e-3, 0.01), (1e-5, 0.01), (1e-8, 0.02)):
+        t = epsilon(base, delta)
+        if t > 1e-6:
+            assert np.max(x - math.exp(t) * w) <= delta
+            assert np.max(x - math.exp(t * (1.0 - gap)) * w) >= delta * (1.0 - 2.0 * gap)
+
+
+def random_base(rng):
+    parts = []
+    for _ in range(rng.integers(1, 3)):
+        kind = rng.integers(7)
+        scale = 10.0 ** rng.uniform(-1, 1)
+        steps = int(10.0 ** rng.uniform(0, 4))
+        parts.append(
+            [
+                lambda s=scale: PureDP(s / 3.0),
+                lambda s=scale: Gaussian(3.0 * s),
+                lambda s=scale: Laplace(3.0 * s),
+                lambda s=scale: ZCDP(s / 10.0),
+                lambda s=scale: RDPCurve({2.0: s / 5.0, 8.0: s, 32.0: 5.0 * s}),
+                lambda s=scale: ApproxDP(s / 3.0, 1e-9),
+                lambda s=scale, n=steps: DPSGD(10.0 ** rng.uniform(-6, 0), max(s, 0.3), n),
+            ][kind]()
+        )
+    return compose(*parts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_more_runs_never_cost_less(seed):
+    base = random_base(np.random.default_rng(seed))
+    epsilons = [epsilon(repeat(base, count), 1e-6) for count in (1, 2, 3, 20)]
+    for fewer, more in itertools.pairwise(epsilons):
+        assert fewer <= more * (1.0 + 1e-4)
+
+
+@pytest.mark.slow
+def test_a_schedule_of_many_noises():
+    base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(200)))
+    assert epsilon(base, 1e-5) == pytest.approx(0.48574, rel=1e-4)
+    alike = [DPSGD(0.01, noise, 100) for noise in (1.5 * 0.999**199, 1.5)]
+    high, low = (epsilon(repeat(part, 2), 1e-5) for part in alike)
+    assert low < epsilon(base, 1e-5) < high
+
+
+def test_no_attribute_convolves(monkeypatch):
+    from hpcalc.guarantees import convolved
+
+    monkeypatch.setattr(convolved, "loss_table", lambda *_: pytest.fail("convolved"))
+    base = compose(DPSGD(0.01, 1.0, 200), Laplace(1.0))
+    for name in dir(type(base)):
+        if isinstance(getattr(type(base), name), property):
+            getattr(base, name)
+    assert base.how == "privacy-loss distributions convolved"
+    assert base.core.exact_profile
+    assert base.core.warnings == ()
