@@ -11,7 +11,7 @@ from hpcalc import __version__
 from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
 from hpcalc.cli.command import Command
 from hpcalc.cli.options import ACCOUNTING, GUARANTEES, LAW, NOTES, OUTPUT, RELEASE, TRAINING, select
-from hpcalc.errors import ExitCode
+from hpcalc.errors import ExitCode, NoFiniteBound
 
 if TYPE_CHECKING:
     from hpcalc.laws import RunCount
@@ -52,7 +52,67 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     deltas = {one["delta"] for one, _ in others}
     if case.source("delta") is None and len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
-    raise CommandLineError(f"{case.place}a total of several cases is not there yet: write them as --then of one search")
+    from hpcalc.conversion import log_of_delta
+    from hpcalc.questions import release
+
+    delta = case["delta"] if case.source("delta") is not None else max(deltas)
+    log_delta = log_of_delta(delta)
+    parts = []
+    for one, result in others:
+        sources = [item.source for item in getattr(result, "bounds", ())]
+        if not sources:
+            raise NoFiniteBound(f"no finite total: {one.name} has no finite bound")
+        # what a case releases beside one search stands behind its one bound already
+        whole = getattr(sources[0], "whole", None)
+        parts.append(whole if whole is not None else release.released(sources, log_delta))
+    names = tuple(str(one.name) for one, _ in others)
+    everything = release.total(parts, log_delta).epsilon(case["conversion"])
+    return Total(names, delta, everything.value, everything.rule, case["max_epsilon"])
+
+
+@dataclass(frozen=True)
+class Total:
+    """What several cases cost together: ``parts`` are their names."""
+
+    parts: tuple[str, ...]
+    delta: float
+    epsilon: float
+    rule: str
+    max_epsilon: float | None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0, 1 over ``max_epsilon``, 3 without a finite bound."""
+        if not self.epsilon < float("inf"):
+            return ExitCode.NO_FINITE_BOUND
+        over = self.max_epsilon is not None and self.epsilon > self.max_epsilon
+        return ExitCode.OVER_BUDGET if over else ExitCode.OK
+
+    def document(self) -> dict[str, Any]:
+        """Plain document, under the keys of a bound."""
+        from hpcalc.logspace import Upper
+
+        epsilon = Upper(self.epsilon) if self.epsilon < float("inf") else None
+        limit = {} if self.max_epsilon is None else {"max_epsilon": self.max_epsilon}
+        gate = {} if self.max_epsilon is None else {"within_budget": self.exit_code == ExitCode.OK}
+        missing = {} if epsilon is not None else {"reason": "no bound is finite at this delta: give a larger delta"}
+        return {
+            "hpcalc_version": __version__,
+            "command": "bound",
+            "base": {"cases": list(self.parts)},
+            "delta": self.delta,
+            "epsilon": epsilon,
+            "method": "refined-region",
+            "single_run": {"epsilon": None},
+            "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"},
+            "bounds": [{"method": "refined-region", "epsilon": epsilon, "conversion": self.rule}],
+            "total": list(self.parts),
+            **limit,
+            **gate,
+            **missing,
+            "assumptions": ["Each case's list holds, and nothing but what the cases release is released."],
+            "warnings": [],
+        }
 
 
 def _convert(case: Case) -> Any:

@@ -233,7 +233,9 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
         from hpcalc.output.digits import fixed
 
         epsilon, limit = fixed(Upper(document["epsilon"])), shown(document["max_epsilon"])
-        text = f"epsilon {epsilon} is over max-epsilon {limit}: try {_way_out(case, limit)}"
+        text = f"epsilon {epsilon} is over max-epsilon {limit}"
+        # no plan is known to divide a budget between cases
+        text += ": a case must cost less" if case.beside.get("total") else f": try {_way_out(case, limit)}"
     else:
         return
     complain(f"hpcalc: {case.place}{text}")

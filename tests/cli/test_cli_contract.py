@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from goldens import run
+from test_cli_random import validator
 
 from hpcalc.cli import main
 
@@ -203,3 +204,20 @@ def test_a_grid_of_settings(folder: Path) -> None:
     every_run = json.loads(run(f"{line} --dist composition")[1])["epsilon"]
     together = json.loads(run(f"convert {' '.join(alone)} --delta 1e-5 --format json")[1])["to"]["epsilon"]
     assert every_run == pytest.approx(together, rel=1e-3)
+
+
+def test_a_total_is_one_more_case_with_a_limit_of_its_own(folder: Path) -> None:
+    code, out, err = run("bound --spec privacy.yaml --total --max-epsilon 0.3 --format json")
+    *cases, total = json.loads(out)["cases"]
+    assert [case.get("max_epsilon") for case in cases] == [0.1, None]
+    assert total["name"] == "total"
+    assert max(case["epsilon"] for case in cases) < total["epsilon"] < sum(case["epsilon"] for case in cases) * 1.001
+    assert code == 1
+    assert "total: epsilon 0." in err
+    validator().validate(json.loads(out))
+    (folder / "t.yaml").write_text(TWO + "- {name: both, total: true, max-epsilon: 9}\n")
+    assert json.loads(run("bound --spec t.yaml --format json")[1])["cases"][2]["epsilon"] == total["epsilon"]
+    (folder / "t.yaml").write_text("- {pure: 1, group: 2, dist: poisson, mu: 2}\n- {pure: 1, dist: poisson, mu: 2}\n")
+    assert "different --group" in told("bound --spec t.yaml --total")[1]
+    (folder / "t.yaml").write_text("- {pure: 1, delta: 1e-5, dist: fixed, k: 2}\n- {pure: 1, dist: fixed, k: 2}\n")
+    assert "different deltas" in told("bound --spec t.yaml --total")[1]
