@@ -11,7 +11,6 @@ __all__ = [
     "complain",
     "discard_stdout",
     "help_width",
-    "read_stdin",
     "stdout_encoding",
     "terminal_width",
     "wants_colour",
@@ -93,13 +92,3 @@ def write_stdout(text: str) -> None:
     except OSError as error:
         discard_stdout()
         raise DataFileError(f"standard output: {error.strerror or error}") from error
-
-
-def read_stdin() -> bytes:
-    """All of stdin."""
-    if sys.stdin is None:
-        raise DataFileError("standard input is closed")
-    try:
-        return sys.stdin.buffer.read()
-    except OSError as error:
-        raise DataFileError(f"standard input: {error.strerror or error}") from error
