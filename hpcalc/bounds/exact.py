@@ -558,7 +558,7 @@ class ExactBound(ProfileBound):
     >>> from hpcalc.laws import Poisson
     >>> bound = ExactBound(Gaussian(5**0.5), Poisson(10.0))
     >>> round(bound.epsilon(math.log(1e-6)).value, 3), round(bound.mechanism(math.log(1e-6)), 3)
-    (3.65, 3.649)
+    (3.65, 3.65)
     """
 
     name = "refined-region"

@@ -11,19 +11,13 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import (
-    Guarantee,
-    certain,
-    checked_group,
-    checked_number,
-    checked_orders,
-    normal_score,
-    smaller,
-)
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, smaller
 from hpcalc.guarantees.mechanisms import PureDP
-from hpcalc.guarantees.region import region_from_profile, region_from_rdp, search_orders, tradeoff_from_rdp
+from hpcalc.guarantees.pair import DominatingPair
+from hpcalc.guarantees.region import region_from_rdp, search_orders, tradeoff_from_rdp
+from hpcalc.guarantees.search import dominating_pair
 from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
-from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
+from hpcalc.logspace import Array, Prob, distinct
 
 __all__ = [
     "ZCDP",
@@ -319,45 +313,32 @@ class ProfileCurve(Guarantee):
         pure = self.pure_epsilon
         return PureDP(pure).rdp(order) if pure < _INF else np.full(order.shape, _INF)
 
+    @cached_property
+    def pair(self) -> DominatingPair:
+        """The pair of laws whose profile is the lower convex hull of the points."""
+        return dominating_pair(self._arrays, self._arrays, attained=True)
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return min(self.pair.slack, math.exp(self._arrays[1][-1]))
+
+    @property
+    def core(self) -> Guarantee:
+        """The pair given that neither input gives itself away: what composes with other guarantees."""
+        return self.pair.core
+
     def _log_profile(self, t: Array) -> Array:
         known, log_delta = self._arrays
-        # chord in e^t between neighbours i and i+1: delta = (1-w) d_i + w d_{i+1}, w = (e^t-e^a)/(e^b-e^a)
-        mirrored = log1mexp(np.minimum(log1mexp(log_delta[:1]) - known[:1], 0.0))
-        grid = np.concatenate([-known[:1], known])
-        value = np.concatenate([mirrored, log_delta])
-        right = np.clip(np.searchsorted(known, t, side="left"), 0, known.size - 1)
-        a, b = grid[right], grid[right + 1]
-        place = np.clip(t, a, b)
-        with np.errstate(invalid="ignore"):
-            w = np.where(b > a, logsubexp(place, np.minimum(a, place)) - logsubexp(b, a), 0.0)
-            w = np.clip(np.where(np.isnan(w), 0.0, w), -_INF, 0.0)
-        mixed = logaddexp(log1mexp(w) + value[right], w + value[right + 1])
-        mixed = np.clip(mixed, value[right + 1], value[right])  # so a plateau is its own value to the last digit
-        out = np.where(t >= known[-1], log_delta[-1], mixed)
-        pure = self.pure_epsilon
-        return np.asarray(np.minimum(out, PureDP(pure)._log_profile(t) if pure < _INF else 0.0), dtype=float)
-
-    @cached_property
-    def _kinks(self) -> Array:
-        # neighbouring lines e^t u + delta meet, the middle of the curve, and all of that mirrored (u to 1 - v)
-        t, log_delta = self._arrays
-        some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, 200)).astype(np.intp))
-        t, log_delta = t[some], log_delta[some]
-        meet = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
-        middle = np.max(log1mexp(log_delta) - softplus(t))
-        log_u = np.minimum(np.concatenate([[-_INF], meet, [middle]]), 0.0)
-        rank = Prob.from_log_u(log_u)
-        x = np.concatenate([normal_score(rank), -normal_score(self.region(rank))])
-        return np.asarray(x[np.isfinite(x)], dtype=float)
+        before = np.searchsorted(known, t, side="right") - 1  # whose delta holds too, to the last digit as given
+        out = self.pair.log_profile(t)
+        return np.where(before >= 0, np.minimum(out, log_delta[before]), out)
 
     @property
     def kinks(self) -> Array:
-        return self._kinks
+        return self.pair.kinks
 
     def region(self, rank: Prob) -> Prob:
-        out = region_from_profile(*self._arrays, rank)
-        pure = self.pure_epsilon
-        return smaller(out, PureDP(pure).region(rank)) if pure < _INF else out
+        return self.pair.region(rank)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         t, log_delta = self._arrays

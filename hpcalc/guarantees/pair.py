@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders, normal_score
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.region import region_from_profile
@@ -170,7 +170,7 @@ class DominatingPair(Guarantee):
         # the law that gives less away by infinite losses may give away as much: splitting outcomes dominates
         finite = np.isfinite(self.loss)
         log_p, log_q = (x[finite] - logsumexp(x[finite]) for x in (self.log_p, self.log_q))
-        return slack, DominatingPair(log_p - log_q, log_p, log_q, self.attained and infinite[0] == infinite[1])
+        return slack, DominatingPair(log_p - log_q, log_p, log_q, self.attained and bool(infinite[0] == infinite[1]))
 
     @property
     def slack(self) -> float:  # type: ignore[override]
@@ -215,6 +215,13 @@ class DominatingPair(Guarantee):
         t = distinct(np.concatenate([[0.0], np.abs(self.loss[np.isfinite(self.loss)])]))
         some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, _LINES)).astype(np.intp))
         return t[some], self.log_profile(t[some])
+
+    @cached_property
+    def kinks(self) -> Array:
+        ends = [self.tradeoff(direction).w for direction in (0, 1)]
+        scores = np.concatenate([normal_score(end) for end in ends])
+        scores = distinct(scores[np.isfinite(scores)])
+        return scores[distinct(np.linspace(0, max(scores.size - 1, 0), min(scores.size, _LINES)).astype(np.intp))]
 
     def region(self, rank: Prob) -> Prob:
         return region_from_profile(*self._lines, rank)

@@ -31,13 +31,17 @@ FEW = 3000  # so many joint outcomes are listed
 LogProfile = Callable[[Array], Array]
 
 
-def dominating_pair(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> DominatingPair:
+def dominating_pair(
+    forward: tuple[Array, Array], backward: tuple[Array, Array], attained: bool = False
+) -> DominatingPair:
     """The least dominating pair that nodes of the two directions' profiles allow.
 
     Parameters
     ----------
     forward, backward : tuple of two ndarrays, shape (n,)
         Distinct increasing ``t >= 0`` and upper bounds on ``log delta`` there, of direction 0 and of direction 1.
+    attained : bool
+        Whether the nodes are all that is promised, so that the pair itself is a mechanism that keeps the promise.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def dominating_pair(forward: tuple[Array, Array], backward: tuple[Array, Array])
     loss = np.insert(np.concatenate([[-_INF], -s[::-1], t, [_INF]]), here, 0.0)
     log_p, log_q = np.insert(log_p, here, middle), np.insert(log_q, here, middle)
     keep = np.isfinite(log_p) | np.isfinite(log_q)
-    return DominatingPair(loss[keep], log_p[keep], log_q[keep])
+    return DominatingPair(loss[keep], log_p[keep], log_q[keep], attained)
 
 
 def _positive(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array]:

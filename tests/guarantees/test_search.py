@@ -9,7 +9,7 @@ import pytest
 from enumerated import as_pair, divergence, excess, exchanged, followed, random_two, weakened
 
 from hpcalc.conversion import epsilon_from_profile
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, search
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, compose, search
 from hpcalc.guarantees.search import composed, dominating_pair, pair_of, profile_nodes
 from hpcalc.logspace import logaddexp
 
@@ -124,3 +124,23 @@ def test_log_space_helpers_agree():
     assert float(search.sum_in_rows(np.zeros(1), lambda row: np.log([0.25, 0.5]) + row, 2)[0]) == pytest.approx(
         float(logaddexp(math.log(0.25), math.log(0.5)))
     )
+
+
+def test_points_of_a_profile_compose_with_everything():
+    # a pure guarantee written as one point, beside what it was written from
+    points, pure = ProfileCurve({1.0: 0.0}), PureDP(1.0)
+    for other in (Gaussian(2.0), Laplace(2.0), ZCDP(0.1), ApproxDP(0.5, 1e-7), points):
+        found, true = (
+            epsilon_from_profile(compose(part, other).log_profile, math.log(1e-5)) for part in (points, pure)
+        )
+        assert math.isfinite(found)
+        assert true - 1e-5 <= found <= true * (1.0 + 1e-3)
+
+
+def test_points_of_a_profile_come_back_as_given():
+    points = ProfileCurve({0.5: 0.01, 1.0: 1e-3, 2.0: 1e-6})
+    np.testing.assert_allclose(np.exp(points.log_profile([0.5, 1.0, 2.0, 9.0])), [0.01, 1e-3, 1e-6, 1e-6], rtol=1e-12)
+    assert points.slack == pytest.approx(1e-6, rel=1e-12)
+    # the line (e^t, delta) through the points is the pair's profile between them
+    middle = math.log(0.5 * (math.exp(1.0) + math.exp(2.0)))
+    assert float(np.exp(points.log_profile(middle))) == pytest.approx(0.5 * (1e-3 + 1e-6), rel=1e-9)
