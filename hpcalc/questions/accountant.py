@@ -43,6 +43,16 @@ class Ticker:
             self.report(self.done, self.expected)
 
 
+def _slope(probed: Mapping[float, float], here: float) -> float | None:
+    """Rise of ``log epsilon`` per unit of ``log x`` at a number that was probed, from the nearest other one."""
+    known = {math.log(x / here): value for x, value in probed.items() if 0.0 < value < math.inf}
+    away = [place for place in known if abs(place) > 1e-4]
+    if 0.0 not in known or not away:
+        return None
+    other = min(away, key=abs)
+    return math.log(known[other] / known[0.0]) / other
+
+
 def _coarse(grid: Grid) -> Grid:
     return Grid(grid.safest, grid.boldest, 4) if grid.digits else grid
 
@@ -156,7 +166,13 @@ class Accountant:
         # a method that is far from winning needs no certificate
         if all(value > rivals[winner] * _CLEARLY for name, value in rivals.items() if name != winner):
             method = winner
-        guess, here = led_by(winner, grid, full(here)[0] / rivals[winner])
+        level, slope = full(here)[0], _slope({x: value for (name, x), value in probed.items() if name == winner}, here)
+        if slope is None:
+            guess, here = led_by(winner, grid, level / rivals[winner])
+        else:
+            middle = here
+            guess = last_passing(lambda x: (level * (x / middle) ** slope, None), target, grid, here)
+            here = guess.value or guess.beyond or here
         passes = guess.value is None or full(guess.value)[0] <= target
         if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
             return last_passing(full, target, grid, here)

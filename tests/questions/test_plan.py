@@ -486,4 +486,4 @@ def test_a_full_plan_is_quick(base: list[str]) -> None:
     start = spent()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert '"recommended"' in done.stdout
-    assert spent() - start < 4.0  # 0.5 s and 1.1 s on an idle machine; the processor of a busy one is slower
+    assert spent() - start < 8.0  # about 1 s and 2 s on an idle machine; the processor of a busy one is slower
