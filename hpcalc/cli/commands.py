@@ -29,7 +29,10 @@ def _bound(case: Case) -> Any:
 
     base, law = inputs.guarantee(case), inputs.law(case)
     limits = {"max_epsilon": case["max_epsilon"], "explain": bool(case["explain"])}
-    return bound(base, law, **limits, **_released(case, base), **inputs.accounting(case))
+    answer = bound(base, law, **limits, **_released(case, base), **inputs.accounting(case))
+    if case["density"] is not None and not answer.bounds and base.finite:
+        case.refuse("density", "no bound covers such proposals over this base and law: use --dist composition --k K")
+    return answer
 
 
 def _released(case: Case, base: Any) -> dict[str, Any]:
