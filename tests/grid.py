@@ -145,6 +145,24 @@ def _terms(law: Law) -> list[tuple[int, float]]:
     raise TypeError(law)
 
 
+def survival_of(law: Law) -> Callable[[Floats], Floats]:
+    """``1 - f(1-u)``: the probability that some run has a rank below u."""
+    if isinstance(law, Poisson):
+        return lambda u: -np.expm1(-law.mu * u)
+    if isinstance(law, TruncatedNegativeBinomial):
+        odds, eta = math.exp(-law.log_gamma) - 1.0, law.eta
+        if abs(eta) < 1e-12:
+            return lambda u: np.log1p(odds * u) / -law.log_gamma
+        return lambda u: np.expm1(-eta * np.log1p(odds * u)) / math.expm1(eta * law.log_gamma)
+    if isinstance(law, AtLeastOne):
+        inner = survival_of(law.law)
+        return lambda u: inner(u) / inner(np.ones(1))
+    if isinstance(law, Binomial):
+        return lambda u: 1.0 - (1.0 - law.p * u) ** law.n
+    terms = [(law.k, 1.0)] if isinstance(law, Fixed) else _terms(law)
+    return lambda u: sum(p * (1.0 - (1.0 - np.minimum(u, 1.0)) ** k) for k, p in terms)
+
+
 def least_delta(grid: Grid, law: Law, epsilon: float) -> float:
     """What the hockey-stick divergence of the search is at least, at one epsilon >= 0."""
     density, factor = density_of(law), math.exp(epsilon)
