@@ -70,7 +70,7 @@ def grid_of_pair(
     made = []
     for (a, b), first, count in ((some.T, 0.0, pieces), (some[::-1].T, jump, cells)):
         corners, image = (np.concatenate([[0.0], np.cumsum(part)]) for part in (a, b))
-        score = np.concatenate([np.linspace(log_least, -log_least, 4000), np.linspace(-8.0, 8.0, 4000)])
+        score = np.concatenate([np.linspace(log_least, -log_least, 4000), np.linspace(-8.0, 8.0, 8000)])
         near, far = (1.0 / (1.0 + np.exp(sign * score)) for sign in (1.0, -1.0))
         inner = (corners[:-1, None] * near + corners[1:, None] * far).ravel()
         inner = np.unique(np.concatenate([inner[(inner > 0.0) & (inner < corners[-1])], corners]))
@@ -85,9 +85,9 @@ def grid_of_pair(
 def _shared(points: Floats, corners: Floats, mass: Floats, image: Floats, law: Law, count: int) -> Floats:
     """About ``count`` of the points, equally many in equal parts of the ways in which F and the masses change."""
     density, total = density_of(law), np.zeros(points.size)
-    for value in (density(mass), density(np.minimum(image, 1.0)), mass / (1.0 - np.minimum(mass, 1.0 - 1e-9)), image):
-        log = np.log(np.maximum(value, 1e-18 * np.max(value)))
-        change = np.append(0.0, np.cumsum(np.abs(np.diff(log))))
+    values = [density(mass), density(np.minimum(image, 1.0)), mass / (1.0 - np.minimum(mass, 1.0 - 1e-9)), image]
+    for value in [*(np.log(np.maximum(value, 1e-18 * np.max(value))) for value in values), mass, *values[:2]]:
+        change = np.append(0.0, np.cumsum(np.abs(np.diff(value))))
         total += change / max(change[-1], 1e-300)
     at = np.unique(np.searchsorted(total, np.linspace(0.0, total[-1], count)).clip(0, points.size - 1))
     return np.unique(np.concatenate([points[at], corners]))
@@ -120,6 +120,11 @@ def density_of(law: Law) -> Callable[[Floats], Floats]:
         inner, run = density_of(law.law), 1.0 - float(pgf_of(law.law)(0))
         return lambda u: inner(u) / run
     terms = _terms(law)
+    if terms[-1][0] <= 40:
+        weights = np.zeros(terms[-1][0])
+        for k, p in terms:
+            weights[k - 1] = k * p
+        return lambda u: np.polynomial.polynomial.polyval(1.0 - np.minimum(u, 1.0), weights)
 
     def density(u: Floats) -> Floats:
         out = np.zeros(np.shape(u))

@@ -401,7 +401,7 @@ def _cuts(search: Search, epsilon: float, before: Indices, enough: float, x: Arr
     error[0] = 0.0
     if np.sum(error) <= enough or width.size >= _MOST:
         return None
-    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / enough), 1e6))).clip(1, _CUTS)
+    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(enough, 1e-300)), 1e6))).clip(1, _CUTS)
     first, last = np.searchsorted(x, pieces.x[:-1]), np.searchsorted(x, pieces.x[1:])
     out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
     return distinct(np.concatenate([part[k < parts] for k, part in enumerate(out)]))
