@@ -332,7 +332,9 @@ def main() -> int:
         count, broken, better = count + 1, broken + case.broken, better + (case.gain > 1e-3)
         mark = " BROKEN" if case.broken else f" lower +{100 * case.gain:.2g} %" if case.gain > 1e-3 else ""
         print(
-            f"{base!r:40.40s}{law!r:46.46s}{delta:8.0e}{case.attack.value:12.6g}{case.epsilon:12.6g} {case.smallest}{mark}"
+            f"{base!r:40.40s}{law!r:46.46s}{delta:8.0e}{case.attack.value:12.6g}"
+            f"{case.epsilon:12.6g} {case.smallest}{mark}",
+            flush=True,
         )
     print(f"{count} questions, {broken} broken, the attack beats the lower bound by 0.1 % or more in {better}")
     return 1 if broken else 0

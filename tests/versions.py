@@ -60,7 +60,7 @@ LAWS = {
     "some": "--dist poisson --mu 2 --at-least-one",
     "threshold": "--dist threshold --accept 0.2",
 }
-METHODS = ("paper", "refined", "lemma-7", "refined-rdp", "refined-profile")
+METHODS = ("paper", "refined", "lemma-7", "refined-rdp", "refined-region")
 
 
 def questions() -> list[str]:

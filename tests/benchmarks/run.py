@@ -270,7 +270,7 @@ def one_bulk(name: str, count: int) -> None:
         if name == "paper":
             bound(ZCDP(rho), law, method="paper", lower=False)
         else:
-            bound(Gaussian(sigma), law, method="refined-profile", lower=False)
+            bound(Gaussian(sigma), law, method="refined-region", lower=False)
     print(time.process_time() - start, peak_of(resource.getrusage(resource.RUSAGE_SELF)))
 
 

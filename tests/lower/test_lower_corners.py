@@ -1,0 +1,88 @@
+"""Where a search for a mechanism finds nothing, or a probability leaves the doubles: a sound lower bound, or none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mechanisms import outcomes_of, worst_order
+
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold
+from hpcalc.lower import conditional_lower_bound, lower_bound
+from hpcalc.questions import bound
+
+
+@pytest.mark.parametrize(
+    ("base", "law", "delta"),
+    [
+        (ZCDP(1e-11), FinitePmf(((1, 0.5), (3, 0.5))), 1e-180),  # next to no budget and next to no delta
+        (ZCDP(1e-11), AtMost(Poisson(0.1), 15), 1e-215),
+        (ZCDP(1.5e-5), AtMost(Poisson(13.5), 3), 1e-284),
+        (ZCDP(1.5e-4), Binomial(584, 0.55), 1.6e-9),
+        (ZCDP(0.033), Fixed(697), 4.5e-4),
+        (RDPCurve({1.339: 5e-6, 398.8: 455.2}), FinitePmf(((1, 0.5), (38, 0.5))), 1.9e-3),
+        (RDPCurve({1.0021: 0.0343}), Fixed(669), 0.997),
+    ],
+    ids=repr,
+)
+def test_hard_searches_find_a_valid_mechanism_or_none(base, law, delta):
+    found = lower_bound(base, law, math.log(delta))
+    if found is None:
+        return
+    assert 0.0 <= found.epsilon <= bound(base, law, delta=delta, lower=False).epsilon
+    if found.outcomes is not None:
+        q, p = outcomes_of(found)
+        assert max(worst_order(q, p, base), worst_order(p, q, base)) <= 0.0
+
+
+def test_a_budget_that_demands_nothing_of_outcomes_of():
+    base = RDPCurve({2.0: 700.0})
+    found = lower_bound(base, Poisson(3.0), math.log(1e-6))
+    assert found is not None
+    assert found.outcomes is not None
+    q, p = (np.array(side) for side in found.outcomes)
+    assert max(np.logaddexp.reduce(2.0 * a - b) for a, b in ((q, p), (p, q))) <= 700.0
+    assert found.epsilon <= bound(base, Poisson(3.0), delta=1e-6, lower=False).epsilon
+
+
+def test_no_mechanism_speaks_for_what_fails_always():
+    base = compose(ZCDP(0.1), repeat(ApproxDP(0.1, 0.9), 1000))
+    assert base.slack == 1.0
+    assert lower_bound(base, Poisson(2.0), math.log(0.5)) is None
+
+
+@pytest.mark.parametrize("base", [PureDP(0.2), ApproxDP(0.2, 1e-5), Gaussian(3.0)], ids=repr)
+def test_a_search_that_rarely_runs_proves_nothing_at_a_delta_above_that(base):
+    # K = 0 with probability e^-0.1: no event of the search is as likely as δ
+    law = Poisson(0.1)
+    found = lower_bound(base, law, math.log(0.979))
+    assert found is not None
+    assert found.epsilon == 0.0
+    assert bound(base, law, delta=0.979).epsilon == 0.0
+
+
+@pytest.mark.xfail(strict=False, reason="infinite: probabilities under the other input underflow")
+def test_an_order_of_outcomes_where_no_rank_is_worth_anything():
+    # F(V) is 0 at every rank: nothing tells one from another
+    base, law = DPSGD(0.51, 0.53, 536), Fixed(490)
+    found = lower_bound(base, law, math.log(5e-51), 3.5)
+    assert found is not None
+    assert 0.0 < found.epsilon <= bound(base, law, delta=5e-51, lower=False).epsilon
+
+
+@pytest.mark.parametrize(
+    ("base", "delta"), [(RDPCurve({1.0021: 0.0343}), 0.99), (RDPCurve({2.0: 700.0}), 1e-6), (ZCDP(1e-11), 1e-200)]
+)
+def test_conditional_sampling_where_three_points_prove_nothing(base, delta):
+    found = conditional_lower_bound(base, 0.5, math.log(delta))
+    assert found is None or found.epsilon <= bound(base, Threshold(0.5), delta=delta, lower=False).epsilon
+
+
+def test_no_lower_bound_from_an_outcome_that_underflows():
+    # probabilities of e^-1000 summed to 0, and the instance seemed to give an infinite loss
+    base, law = ZCDP(331.4621844156407), AtMost(Poisson(39.50432329603897), 655)
+    found = lower_bound(base, law, math.log(1.118321845212705e-267), math.inf)
+    assert found is None or math.isfinite(found.epsilon)
