@@ -29,213 +29,177 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from hpcalc.bounds.bound import ProfileBound
+from hpcalc.bounds.polygon import Points, Polygon, chords, losers, share_out, winners
 from hpcalc.bounds.renyi import rdp_of_profiles, refined_renyi
 from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.laws import Law, RunCount
+from hpcalc.laws import BestOfK, Law, RunCount
 from hpcalc.laws.helpers import times
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp
 
 __all__ = ["ExactBound", "bounds"]
 
-# Covers the rounding of W, V and F: an error of this relative size moves ε by as much.
+# Covers the rounding of the sums below.
 _MARGIN = 1e-12
 
-# What is left out: points that doubles cannot tell apart, and lines so steep that they limit nothing that counts.
-_LEAST_MASS, _STEEPEST = 1e-300, 650.0
+# Smaller ones are left to other bounds: doubles end there.
+_SMALLEST = -650.0
 
 # Knobs of speed; any values are sound.
-_FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
-_CELLS, _FILL = 128, 2048
-_LEAST = -80.0  # logarithm of the delta to which a profile is accurate
-_COARSE, _MOST, _SHARES, _ENOUGH = 97, 700, 300, 1e-4
-_DEPTH = 80.0
+_COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
+_EVEN = 1000  # pieces where many ε are asked for
+_CELLS, _PATHS = 128, 1024  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
+_FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
+_TOP = 8.0  # logit of the mass beyond which points need not be told apart
+_DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
 _CLOSE = 2e-6  # relative excess over the best value met at which a cell is left alone
+_ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
+_FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
+_LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """A polygon by its corners: winners (x, W) below the trade-off curve or losers (y, V) above it.
+class Block:
+    """What the bounds of cells are made of: rows are pieces of x, columns cells of y or (one more) their ends.
 
     Attributes
     ----------
-    x, w : ndarray, shape (n+1,)
-        Corners, x from 0 to 1.
-    slope : ndarray, shape (n,)
-        Of the edges.
+    piece : ndarray, shape (r,)
+        Which pieces.
+    place : ndarray, shape (r, k+1) or (1, k+1)
+        Ends of the cells among the corners of the losers' polygon.
+    f0, f1 : ndarray, shape (r, k+1)
+        FU at the ends of the cells beside the left and the right end of the piece.
+    log_g, log_push : ndarray, shape (r, k+1)
+        Logarithms of FL at the piece's right end, and of what it is larger by at the left end, at least.
+    meet, log_low : ndarray, shape (r, k)
+        Where in each cell the tangents of FL meet, and the logarithm of their value there.
+    outside : ndarray of bool, shape (r, k)
+        Whether a cell begins beyond the last loser.
     """
 
-    x: Array
-    w: Array
-    slope: Array
+    piece: Indices
+    place: Array
+    f0: Array
+    f1: Array
+    log_g: Array
+    log_push: Array
+    meet: Array
+    log_low: Array
+    outside: Mask
 
-    def filled(self, points: Array) -> Line:
-        """The same polygon with corners (of no angle) at further points."""
-        x = distinct(np.concatenate([self.x, points[(points > 0.0) & (points < 1.0)]]))
-        edge = np.clip(np.searchsorted(self.x, x[:-1], side="right") - 1, 0, self.slope.size - 1)
-        w = np.append(self.w[edge] + self.slope[edge] * (x[:-1] - self.x[edge]), self.w[-1])
-        return Line(x, w, self.slope[edge])
-
-    def at(self, place: Array) -> tuple[Array, Array, Array, Array]:
-        """Points at real-valued positions among the corners, and the slopes to their left and right."""
-        left = np.minimum(place.astype(np.intp), self.slope.size - 1)
-        share, after = place - left, self.slope[left]
-        before = self.slope[np.maximum(np.ceil(place).astype(np.intp) - 1, 0)]
-        x = self.x[left] + share * (self.x[left + 1] - self.x[left])
-        return x, self.w[left] + share * (self.w[left + 1] - self.w[left]), before, after
-
-    def tangents(self, index: Indices) -> Line:
-        """The polygon of the edges to the right of the corners given: further out than this one, with fewer corners."""
-        x, w, slope = self.x[index], self.w[index], self.slope[index]
-        return _tangent_polygon(x, w, slope, self.x[-1], self.w[-1])
-
-
-def _tangent_polygon(x: Array, w: Array, slope: Array, last_x: float, last_w: float) -> Line:
-    rise = slope[1:] - slope[:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (slope[1:] * np.diff(x) - np.diff(w)) / rise
-    meet = np.where(rise == 0.0, x[1:], np.clip(x[:-1] + np.nan_to_num(share), x[:-1], x[1:]))
-    corner = np.concatenate([x[:1], meet, [last_x]])
-    height = np.concatenate([w[:1], w[:-1] + slope[:-1] * (meet - x[:-1]), [w[-1] + slope[-1] * (last_x - x[-1])]])
-    return Line(corner, height, slope)
-
-
-def winners(curve: Tradeoff) -> Line:
-    """The maximum of the curve's tangents, a polygon on or below W."""
-    keep = np.flatnonzero((np.diff(curve.x.u) > _LEAST_MASS) & (curve.log_slope[:-1] < _STEEPEST))
-    x, w, slope = curve.x.u[keep], curve.w.u[keep], np.exp(curve.log_slope[keep])
-    return _tangent_polygon(x, w * (1.0 - _MARGIN), slope * (1.0 - _MARGIN), 1.0, 1.0)
-
-
-def losers(curve: Tradeoff) -> Line:
-    """The minimum of the mirrored tangents, a polygon on or above V."""
-    back = slice(None, None, -1)
-    y, v = np.exp(curve.x.log_q[back]), np.exp(curve.w.log_q[back])
-    keep = np.flatnonzero((np.append(np.diff(y), 1.0) > _LEAST_MASS) & (curve.log_slope[back] < _STEEPEST))
-    y, v, slope = y[keep], v[keep] * (1.0 + _MARGIN), np.exp(curve.log_slope[back][keep])
-    # the line through the first point, prolonged to y = 0
-    v0 = max(v[0] - slope[0] * y[0], 0.0)
-    y, v, slope = np.append(0.0, y), np.append(v0, v), np.append(slope[0], slope)
-    line = _tangent_polygon(y, v, slope, 1.0, 1.0)
-    return Line(line.x, np.minimum(line.w, 1.0), line.slope)
-
-
-def share_out(measures: list[Array], count: int) -> Indices:
-    """About ``count`` indices of points, equally many in equal parts of every measure of the gaps between points."""
-    total = np.zeros(measures[0].size + 1)
-    for measure in measures:
-        whole = float(np.sum(measure))
-        if whole > 0.0:
-            total[1:] += np.cumsum(measure / whole)
-    return distinct(np.searchsorted(total, np.linspace(0.0, total[-1], count)).clip(0, total.size - 1))
-
-
-def gaps(values: Array, depth: float) -> Array:
-    """How far a falling function of the points falls from each to the next, as far as ``depth`` below its start."""
-    return np.asarray(np.abs(np.diff(np.maximum(values, values[0] - depth))))
-
-
-def logit(u: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.log(u) - np.log1p(-np.minimum(u, 1.0 - 1e-16)), -700.0, 37.0), dtype=float)
+    def values(self, log_c: Array) -> tuple[list[Array], list[Array]]:
+        """For the left and right end of the piece: the better value at the cell's ends; bounds for the whole cell."""
+        c = log_c[self.piece][:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            g, low, push = (np.exp(np.minimum(c + part, 709.0)) for part in (self.log_g, self.log_low, self.log_push))
+            best, bound = [], []
+            for f, more in ((self.f0, push), (self.f1, np.zeros((1, 2)))):
+                fa, fb, ga, gb, least = f[:, :-1], f[:, 1:], g[:, :-1], g[:, 1:], more[:, 1:]
+                inside = np.maximum(np.maximum(fa - ga, fb - gb), fa + self.meet * (fb - fa) - low)
+                best.append(np.where(self.outside, -np.inf, np.maximum(fa - ga - more[:, :-1], fb - gb - least)))
+                bound.append(np.where(self.outside, -np.inf, np.minimum(inside, fa - gb) - least))
+        return best, bound
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Best-of-K on polygons: winners by their pieces, losers by their cells, and F on all pairs of them.
+    """Best-of-K on polygons: winners by their pieces, losers by cells.
 
     Parameters
     ----------
-    law : Law
+    law : BestOfK
         Law of K.
-    pieces : Line
+    pieces : Polygon
         Winners as they are summed.
-    lattice : Line
-        Losers, with points at which they may be cut.
+    lattice : Polygon
+        Losers, with corners where cells may begin.
     enough : float
         Error of delta that cells may be left with.
+    log_tail : float
+        Logarithm of a mass below which points need not be told apart.
+    count : int
+        Cells of y to begin with.
     """
 
-    law: Law
-    pieces: Line
-    lattice: Line
+    law: BestOfK
+    pieces: Polygon
+    lattice: Polygon
     enough: float
+    log_tail: float
+    count: int = _CELLS
+
+    def log_f(self, x: Array, y: Points) -> Array:
+        """``log FU(x + y)``."""
+        return self.law.log_upper_density(_sum(x, y.x, y.x_rest))
+
+    def log_g(self, w: Array, y: Points) -> Array:
+        """``log FL(w + V(y))``."""
+        return self.law.log_lower_density(_sum(w, y.w, y.w_rest))
+
+    @cached_property
+    def width(self) -> Array:
+        """Q-masses of the pieces."""
+        return np.asarray(np.maximum(np.diff(self.pieces.corner.x), 0.0))  # next to 1 rounding may turn one round
 
     @cached_property
     def cells(self) -> Indices:
-        """The lattice points between which the cells lie at first."""
-        y, v = self.lattice.x, self.lattice.w
-        f, g = self.log_f(y), self.log_g(v)
-        return share_out([np.diff(logit(y)), gaps(f, _DEPTH), gaps(g, 2.0 * _DEPTH)], _CELLS + 1)
+        """The corners of the losers' polygon between which the cells lie at first."""
+        corner = self.lattice.corner
+        zero = np.zeros(1)
+        f, g = self.log_f(zero, corner), self.log_g(zero, corner)
+        return share_out([_spread(corner, self.log_tail), _falls(f, _DEPTH), _falls(g, 2.0 * _DEPTH)], self.count + 1)
 
-    def log_f(self, u: Array) -> Array:
-        return self.law.log_density(Prob.from_u(np.minimum(u, 1.0)))
-
-    def log_g(self, v: Array) -> Array:
-        return self.law.log_density(Prob.from_u(np.minimum(v, 1.0)))
-
-    def log_fall(self, v: Array) -> Array:
-        return np.where(v < 1.0, self.law.log_density_slope(Prob.from_u(np.minimum(v, 1.0))), -np.inf)
-
-    def block(self, piece: Indices, nodes: Array) -> Block:
-        """What the bound is made of on the cells between lattice points (one row of them a piece)."""
-        pieces, lattice = self.pieces, self.lattice
-        x0, x1, w1 = pieces.x[piece][:, None], pieces.x[piece + 1][:, None], pieces.w[piece + 1][:, None]
-        y, v, before, after = lattice.at(nodes)
-        log_g, log_fall = self.log_g(w1 + v), self.log_fall(w1 + v)
-        width = np.diff(y)
+    def block(self, piece: Indices, place: Array) -> Block:
+        """What the bound is made of on the cells between points of the losers' polygon, one row of them a piece."""
+        corner = self.pieces.corner
+        x0, x1, w1 = corner.x[piece][:, None], corner.x[piece + 1][:, None], corner.w[piece + 1][:, None]
+        y, before, after = self.lattice.at(place)
+        rank = _sum(w1, y.w, y.w_rest)
+        log_g = self.law.log_lower_density(rank)
+        log_fall = np.where(rank.log_u < 0.0, self.law.log_lower_density_slope(rank), -np.inf)
+        width = np.diff(y.x)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             scale = log_g[:, :-1]
             end = np.exp(log_g[:, 1:] - scale)
             here = np.exp(log_fall[:, :-1] - scale) * after[:, :-1] * width
             there = np.exp(log_fall[:, 1:] - scale) * before[:, 1:] * width
             meet = np.clip(np.nan_to_num((1.0 - end - there) / (here - there)), 0.0, 1.0)
-            low = np.minimum(1.0 - here * meet, end + there * (1.0 - meet))
-            log_low = np.where(np.isneginf(scale), -np.inf, scale + np.log(np.clip(low, end, 1.0)))
-            # F(V) is larger by at least so much at the piece's left end
-            log_push = log_fall + np.log(pieces.slope[piece][:, None] * (x1 - x0))
-        f0, f1 = np.exp(self.log_f(x0 + y)), np.exp(self.log_f(x1 + y))
-        outside = y[:, :-1] >= 1.0 - x0  # the cell begins beyond the last loser
-        return Block(piece, nodes, f0, f1, log_g, meet, log_low, log_push, outside)
+            low = np.fmax(np.fmin(1.0 - here * meet, end + there * (1.0 - meet)), end)
+            log_low = np.where(np.isneginf(scale), -np.inf, scale + np.log(np.minimum(low, 1.0)))
+            log_push = log_fall + np.log(self.pieces.slope[piece] * self.width[piece])[:, None]
+        f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
+        return Block(piece, place, f0, f1, log_g, log_push, meet, log_low, y.x_rest[:, :-1] <= x0)
 
     @cached_property
     def whole(self) -> Block:
         """All pieces with all cells."""
-        return self.block(np.arange(self.pieces.slope.size), self.cells[None, :].astype(float))
+        return self.block(np.arange(self.width.size), self.cells[None, :].astype(float))
 
-    def suprema(self, epsilon: float) -> tuple[Array, Array]:
-        """Certified upper bounds on the suprema over y at the left and right ends of the pieces."""
+    def log_c(self, epsilon: float) -> Array:
+        """Logarithms of ``e^ε`` times the slopes of the pieces."""
         with np.errstate(divide="ignore"):
-            log_c = epsilon + np.log(self.pieces.slope)
-            slack = self.enough / (self.pieces.slope.size * np.maximum(np.diff(self.pieces.x), 1e-300))
-            # W(x) + V(y) <= 1 - l (1-u) for u = x+y, so the integrand is at most F(u) (1 - e^ε l^K), K the largest
-            most = self.law.max_runs
-            top = (
-                np.ones(log_c.size)
-                if most is None
-                else -np.expm1(np.minimum(log_c + times(most - 1.0, log_c - epsilon), 0.0))
-            )
-        block = self.whole
+            return np.asarray(epsilon + np.log(self.pieces.slope))
+
+    def suprema(self, epsilon: float) -> Array:
+        """Certified upper bounds on the suprema over y at the left and right ends of the pieces, shape (2, n)."""
+        log_c, block = self.log_c(epsilon), self.whole
+        slack = self.enough / (self.width.size * np.maximum(self.width, 1e-300))
         best, out = np.zeros((2, slack.size)), np.zeros((2, slack.size))
         for last in (*(False,) * _ROUNDS, True):
             value, bound = block.values(log_c)
             for side in (0, 1):
                 np.maximum.at(best[side], block.piece, np.max(value[side], axis=1))
             least = best[:, block.piece, None]
-            # either bound of a cell holds; both are linear in x, so one is taken for both ends of the piece
-            share = [
-                np.where(block.outside, -np.inf, top[block.piece][:, None] * f[:, :-1]) for f in (block.f0, block.f1)
-            ]
-            less = (share[0] <= bound[0]) & (share[1] <= np.maximum(bound[1], least[1]))
-            bound = [np.where(less, share[side], bound[side]) for side in (0, 1)]
+            bound = self._smaller(block, bound, epsilon, least[1])
             closed = np.full(block.outside.shape, True)
             for side in (0, 1):
                 closed &= bound[side] <= least[side] * (1.0 + _CLOSE) + slack[block.piece][:, None]
@@ -245,45 +209,89 @@ class Search:
             row, cell = np.nonzero(~closed)
             if row.size == 0:
                 break
-            ends = np.broadcast_to(block.nodes, (block.piece.size, block.nodes.shape[1]))
+            ends = np.broadcast_to(block.place, (block.piece.size, block.place.shape[1]))
             left, right = ends[row, cell][:, None], ends[row, cell + 1][:, None]
             block = self.block(block.piece[row], left + (right - left) * (np.arange(_CUTS + 1) / _CUTS))
-        return out[0], out[1]
+        return out
+
+    def _smaller(self, block: Block, bound: list[Array], epsilon: float, known: Array) -> list[Array]:
+        """The bounds of cells, or others where those are smaller and K is limited.
+
+        ``W(x) + V(y) <= 1 - l (1-u)`` for u = x+y and the slope l of the piece, so the integrand is at most
+        ``F(u) (1 - e^ε l^K)``, K the largest possible. Either bound is linear in x, so one holds for both ends.
+        """
+        most = self.law.max_runs
+        if most is None or not isinstance(self.law, Law):
+            return bound
+        log_c = self.log_c(epsilon)[block.piece]
+        top = -np.expm1(np.minimum(log_c + times(most - 1.0, log_c - epsilon), 0.0))[:, None]
+        share = [np.where(block.outside, -np.inf, top * f[:, :-1]) for f in (block.f0, block.f1)]
+        less = (share[0] <= bound[0]) & (share[1] <= np.maximum(bound[1], known))
+        return [np.where(less, share[side], bound[side]) for side in (0, 1)]
 
     def log_delta(self, epsilon: float) -> float:
         """Certified upper bound on the logarithm of delta at one epsilon."""
-        left, right = self.suprema(epsilon)
-        total = float(np.sum(0.5 * np.diff(self.pieces.x) * (left + right))) * (1.0 + _MARGIN)
-        return min(math.log(total), 0.0) if total > 0.0 else -math.inf
+        return _log(float(np.sum(0.5 * self.width * np.sum(self.suprema(epsilon), axis=0))))
 
-    def losers_before(self, epsilon: float) -> Indices:
-        """For each piece the lattice point up to which losers are best ranked before it, never decreasing."""
+    def log_delta_of_paths(self, epsilon: float) -> float:
+        """The same in the path form: losers before a piece are losers before the next one too."""
+        block = self.whole
+        bound = self._smaller(block, block.values(self.log_c(epsilon))[1], epsilon, np.array(-np.inf))
+        half = 0.5 * self.width[:, None]
+        through = half * np.maximum(bound[0] + bound[1], -1e300)
+        ending = half * (np.maximum(bound[0], 0.0) + np.maximum(bound[1], 0.0))
+        total, best = np.zeros(through.shape[1]), 0.0
+        for row, end in zip(through, ending, strict=True):
+            best = max(best, float(np.max(total + end)))
+            total = np.maximum.accumulate(total + row)
+        return _log(best)
+
+    def losers_before(self, epsilon: float) -> Points:
+        """For each piece the losers that are best ranked before it, never fewer than before the piece to its left."""
+        log_c, block, corner = self.log_c(epsilon)[:, None], self.whole, self.pieces.corner
+        x1, w1 = corner.x[1:, None], corner.w[1:, None]
+
+        def gain(log_f: Array, log_g: Array, rest: Array) -> Array:
+            """What a winner adds; where that is nothing, the logarithm by which it falls short."""
+            with np.errstate(over="ignore", invalid="ignore"):
+                short = np.nan_to_num(log_f - log_c - log_g, nan=-np.inf)
+                value = np.where(short > 0.0, np.exp(log_f) - np.exp(np.minimum(log_c + log_g, 709.0)), short)
+            return np.where(rest < x1, -np.inf, value)
+
         with np.errstate(divide="ignore"):
-            log_c = (epsilon + np.log(self.pieces.slope))[:, None]
-        block, pieces, lattice = self.whole, self.pieces, self.lattice
-        with np.errstate(over="ignore"):
-            value = block.f1 - np.exp(np.minimum(log_c + block.log_g, 709.0))
-        x1, w1 = pieces.x[1:, None], pieces.w[1:, None]
-        value[lattice.x[self.cells][None, :] > 1.0 - x1] = -np.inf
-        at = np.argmax(value, axis=1)
-        winning = value[np.arange(at.size), at] > 0.0
-        top = np.maximum.accumulate(np.where(winning, at, 0))
-        if np.any((top - at > 1) & winning):
-            return self.cells[_monotone_path(np.maximum(value, 0.0) * np.diff(pieces.x)[:, None])]
-        left, right = self.cells[np.maximum(at - 1, 0)], self.cells[np.minimum(at + 1, self.cells.size - 1)]
-        while np.any(right - left > 1):
-            nodes = left[:, None] + ((right - left)[:, None] * np.arange(17)) // 16
-            y, v = lattice.x[nodes], lattice.w[nodes]
-            with np.errstate(over="ignore"):
-                value = np.exp(self.log_f(x1 + y)) - np.exp(np.minimum(log_c + self.log_g(w1 + v), 709.0))
-            value[y > 1.0 - x1] = -np.inf
-            best = np.argmax(value, axis=1)
-            rows = np.arange(best.size)
-            left, right = nodes[rows, np.maximum(best - 1, 0)], nodes[rows, np.minimum(best + 1, 16)]
-            if np.all(right - left <= 2):
-                left = nodes[rows, best]
-                break
-        return np.asarray(np.maximum.accumulate(np.where(winning, left, 0)))
+            value = gain(np.log(block.f1), block.log_g, self.lattice.corner.x_rest[self.cells][None, :])
+        at, rows = np.argmax(value, axis=1), np.arange(value.shape[0])
+        winning = value[rows, at] > 0.0
+        if np.any((np.maximum.accumulate(np.where(winning, at, 0)) - at > 1) & winning):
+            at = _monotone_path(np.maximum(value, 0.0) * self.width[:, None])
+        left, right = (self.cells[np.clip(at + k, 0, self.cells.size - 1)].astype(float) for k in (-1, 1))
+        for _ in range(3):
+            place = left[:, None] + (right - left)[:, None] * (np.arange(17) / 16.0)
+            y = self.lattice.at(place)[0]
+            value = gain(self.log_f(x1, y), self.log_g(w1, y), y.x_rest)
+            at = np.argmax(value, axis=1)
+            left, right = place[rows, np.maximum(at - 1, 0)], place[rows, np.minimum(at + 1, 16)]
+        return self.lattice.at(np.maximum.accumulate(np.where(value[rows, at] > 0.0, place[rows, at], 0.0)))[0]
+
+
+def _sum(a: Array, b: Array, rest: Array) -> Prob:
+    """The probability a + b, from b and 1 - b; a sum above 1 is 1."""
+    with np.errstate(divide="ignore"):
+        return Prob(np.minimum(np.log(a + b), 0.0), np.log(np.maximum(rest - a, 0.0)))
+
+
+def _log(total: float) -> float:
+    return min(math.log(total * (1.0 + _MARGIN)), 0.0) if total > 0.0 else -math.inf
+
+
+def _spread(corner: Points, log_tail: float) -> Array:
+    """Differences of logits, as far as masses matter."""
+    return np.asarray(np.diff(np.clip(corner.logit, log_tail, _TOP)))
+
+
+def _falls(values: Array, depth: float) -> Array:
+    """How far a falling function of points falls from each to the next, as far as ``depth`` below its start."""
+    return np.asarray(np.abs(np.diff(np.maximum(values, values[0] - depth))))
 
 
 def _monotone_path(gain: Array) -> Indices:
@@ -293,14 +301,12 @@ def _monotone_path(gain: Array) -> Indices:
     columns = np.arange(gain.shape[1])
     for i, row in enumerate(gain):
         value = total + row
-        top = np.maximum.accumulate(value)
-        chosen[i] = np.maximum.accumulate(np.where(value == top, columns, 0))
-        total = top
+        total = np.maximum.accumulate(value)
+        chosen[i] = np.maximum.accumulate(np.where(value == total, columns, 0))
     out = np.empty(gain.shape[0], dtype=np.intp)
     at = gain.shape[1] - 1
     for i in range(gain.shape[0] - 1, -1, -1):
-        at = chosen[i, at]
-        out[i] = at
+        at = out[i] = chosen[i, at]
     return out
 
 
@@ -318,17 +324,22 @@ class Mechanism:
     log_b: Array
 
     @classmethod
-    def along(cls, law: Law, x: Array, w: Array, y: Array, v: Array) -> Mechanism:
-        """Winners between corners (x, w), the i-th of them after losers of masses (y[i], v[i])."""
-        use = (np.diff(x) > 0.0) & (x[1:] + y <= 1.0)
+    def along(cls, law: BestOfK, won: Points, lost: Points) -> Mechanism:
+        """Winners between neighbouring points, each block after the losers of one point."""
+        use = (np.diff(won.x) > 0.0) & (won.x[1:] <= lost.x_rest)
 
-        def blocks(ends: Array, before: Array) -> Array:
+        def blocks(ends: Array, before: Array, rest: Array, density: Callable[[Prob], Array]) -> Array:
+            lo, hi = (_sum(part[use], before[use], rest[use]) for part in (ends[:-1], ends[1:]))
             with np.errstate(divide="ignore"):
-                width = np.log(np.diff(ends)[use])
-            lo, hi = (np.minimum(part[use] + before[use], 1.0) for part in (ends[:-1], ends[1:]))
-            return law.log_block(Prob.from_u(lo), Prob.from_u(hi), width)
+                log_width = np.log(np.maximum(np.diff(ends)[use], 0.0))
+            if isinstance(law, Law):
+                return law.log_block(lo, hi, log_width)
+            return log_width + 0.5 * (density(lo) + density(hi))
 
-        return cls(blocks(x, y), blocks(w, v))
+        return cls(
+            blocks(won.x, lost.x, lost.x_rest, law.log_upper_density),
+            blocks(won.w, lost.w, lost.w_rest, law.log_lower_density),
+        )
 
     def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence of the blocks at one ε."""
@@ -350,10 +361,11 @@ class Mechanism:
         return max(float(np.max(logsubexp(a[likely], log_delta) - b[likely])), 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """What the bounds of cells are made of: rows are pieces of x, columns cells of y or (one more) their ends."""
+@dataclass(frozen=True)
+class _Located:
+    """What a search on some pieces found: ε, the losers before each piece, the error of delta that is small enough."""
 
+<<<<<<< HEAD
     piece: Indices
     nodes: Array
     f0: Array
@@ -405,6 +417,11 @@ def _cuts(search: Search, epsilon: float, before: Indices, enough: float, x: Arr
     first, last = np.searchsorted(x, pieces.x[:-1]), np.searchsorted(x, pieces.x[1:])
     out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
     return distinct(np.concatenate([part[k < parts] for k, part in enumerate(out)]))
+=======
+    epsilon: float
+    before: Points
+    enough: float
+>>>>>>> 5ca8fd7 (Keep the digits of losers near 1, bound paths where the pointwise form is not exact, charge adaptive proposals; find the path where pieces are coarse)
 
 
 class Direction:
@@ -412,7 +429,7 @@ class Direction:
 
     Parameters
     ----------
-    law : Law
+    law : BestOfK
         Law of K.
     outer : Tradeoff
         What one run guarantees.
@@ -420,126 +437,161 @@ class Direction:
         Points that one pair of laws has.
     """
 
-    def __init__(self, law: Law, outer: Tradeoff, inner: Tradeoff | None) -> None:
+    def __init__(self, law: BestOfK, outer: Tradeoff, inner: Tradeoff | None) -> None:
         self.law = law
-        self.won, self.lost = winners(outer), losers(outer)
-        self.inner = None if inner is None else _chords(inner)
+        self.own = winners(outer), losers(outer)
+        self.inner = None if inner is None or not isinstance(law, Law) else chords(inner)
 
     def solve(self, log_delta: float) -> tuple[float, float]:
         """Lower bound (0 without a mechanism) and certified upper bound on ε."""
-        delta = math.exp(log_delta)
-
-        def located(search: Search, epsilon: float) -> tuple[float, Indices, float]:
-            epsilon, before, weight = self._path(search, log_delta, epsilon)
-            # an error of delta, divided by this weight, is one of ε
-            return epsilon, before, _ENOUGH * max(epsilon, 1e-3) * weight
-
-        search, epsilon, before, enough = self._adapted(log_delta - 9.0 - self.law.log_mean, located, 1e-4 * delta)
-        low = self._mechanism(search, before, self.inner).epsilon(log_delta) if self.inner is not None else 0.0
-        if epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
+        if log_delta < _SMALLEST:
+            return 0.0, math.inf
+        search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta))
+        low = self._lower(search, found, log_delta)
+        if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
             return low, math.inf
-        fall = delta * _ENOUGH * max(epsilon, 1e-3) / enough
-        return low, self._certified(search, log_delta, epsilon, fall)
+        # -dε/dlog(delta) near the answer
+        fall = math.exp(log_delta) * _ENOUGH * max(found.epsilon, 1e-3) / found.enough
+        high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall)
+        if high > found.epsilon * (1.0 + 5.0 * _ENOUGH):  # the pointwise form may be larger than the path form
+            search = replace(search, count=_PATHS)
+            found = self._path(log_delta)(search, found)
+            high = min(high, _least_epsilon(search.log_delta_of_paths, log_delta, found.epsilon, fall))
+            low = max(low, self._lower(search, found, log_delta))
+        return low, high
+
+    def _lower(self, search: Search, found: _Located, log_delta: float) -> float:
+        """ε of the mechanism on the path found; 0 without a mechanism."""
+        if self.inner is None:
+            return 0.0
+        made = self._mechanism(search, found.before, self.inner)
+        # what doubles call 0 has at most this probability
+        return Mechanism(made.log_a, np.maximum(made.log_b, self.law.log_mean - 690.0)).epsilon(log_delta)
 
     def estimate(self, log_delta: float) -> float:
         """ε of the best path on few pieces: no bound."""
-        fill = _fill(max(log_delta - 9.0 - self.law.log_mean, -690.0))
-        lattice, line = self.lost.filled(fill), self.won.filled(fill)
-        first = self._first(line)
-        search = Search(self.law, line.tangents(first), lattice, 0.0)
-        epsilon, before, weight = self._path(search, log_delta, 0.0)
-        if epsilon == math.inf:
-            return epsilon
-        cuts = _cuts(search, epsilon, before, 10.0 * _ENOUGH * max(epsilon, 1e-3) * weight, line.x[:-1])
-        if cuts is None:
-            return epsilon
-        search = Search(self.law, line.tangents(distinct(np.concatenate([first, cuts]))), lattice, 0.0)
-        return self._path(search, log_delta, epsilon)[0]
+        if log_delta < _SMALLEST:
+            return math.inf
+        return self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta), rounds=3)[1].epsilon
+
+    def profile(self, floor: float) -> Callable[[Array], Array]:
+        """Certified log delta at arrays of ε, quicker than one by one; to be accurate down to log delta ``floor``."""
+        log_tail = floor - 9.0 - self.law.log_mean
+        line, lattice = self._filled(log_tail)
+        search = Search(self.law, line.coarser(self._first(line, _EVEN, log_tail)), lattice, 0.0, log_tail)
+        return lambda epsilons: np.array([search.log_delta(float(epsilon)) for epsilon in epsilons])
 
     def log_delta(self, epsilon: float) -> float:
         """Certified upper bound on the logarithm of delta."""
 
-        def located(search: Search, _: float) -> tuple[float, Indices, float]:
-            before = search.losers_before(epsilon)
-            made = self._mechanism(search, before, (self.won, self.lost))
-            return epsilon, before, _ENOUGH * made.delta(epsilon)
+        def located(search: Search, before: _Located | None) -> _Located:
+            lost = search.losers_before(epsilon)
+            made = self._mechanism(search, lost, self.own)
+            return _Located(epsilon, lost, _ENOUGH * max(made.delta(epsilon), math.exp(_LEAST)))
 
-        search = self._adapted(_LEAST - self.law.log_mean, located, 0.0)[0]
-        return search.log_delta(epsilon)
+        return self._adapted(_LEAST - self.law.log_mean, located)[0].log_delta(epsilon)
+
+    def _path(self, log_delta: float) -> Callable[[Search, _Located | None], _Located]:
+        """The best path at delta: from a path to the ε that it attains, from there to the path that is best at it."""
+
+        def located(search: Search, before: _Located | None) -> _Located:
+            epsilon = 0.0 if before is None else before.epsilon
+            for _ in range(20):
+                # just below ε, where what is best there still adds something
+                lost = search.losers_before(epsilon * (1.0 - 0.5 * _ENOUGH))
+                made = self._mechanism(search, lost, self.own)
+                found = made.epsilon(log_delta)
+                if found <= epsilon * (1.0 + 0.1 * _ENOUGH) or found == math.inf:
+                    break
+                epsilon = found
+            epsilon = max(epsilon, found)
+            if epsilon == math.inf:
+                return _Located(epsilon, lost, 0.0)
+            # an error of delta, divided by this, is one of ε
+            weight = max(made.mass(epsilon) - math.exp(log_delta), math.exp(log_delta))
+            return _Located(epsilon, lost, _ENOUGH * max(epsilon, 1e-3) * weight)
+
+        return located
 
     def _adapted(
-        self, log_tail: float, located: Callable[[Search, float], tuple[float, Indices, float]], enough: float
-    ) -> tuple[Search, float, Indices, float]:
+        self, log_tail: float, located: Callable[[Search, _Located | None], _Located], rounds: int = 20
+    ) -> tuple[Search, _Located]:
         """A search with pieces cut until their errors are small, and what was located on it."""
-        fill = _fill(max(log_tail, -690.0))
-        lattice, line = self.lost.filled(fill), self.won.filled(fill)
-        chosen, epsilon = self._first(line), 0.0
+        line, lattice = self._filled(log_tail)
+        chosen, found = self._first(line, _COARSE, log_tail), None
         while True:
-            search = Search(self.law, line.tangents(chosen), lattice, enough)
-            epsilon, before, enough = located(search, epsilon)
-            if epsilon == math.inf:
-                return search, epsilon, before, enough
-            cuts = _cuts(search, epsilon, before, enough, line.x[:-1])
-            more = chosen if cuts is None else distinct(np.concatenate([chosen, cuts]))
+            search = Search(self.law, line.coarser(chosen), lattice, 0.0 if found is None else found.enough, log_tail)
+            found = located(search, found)
+            rounds -= 1
+            if rounds == 0 or found.epsilon == math.inf:
+                return search, found
+            more = distinct(np.concatenate([chosen, _cuts(search, found, line.corner.logit[:-1])]))
             if more.size == chosen.size:
-                return search, epsilon, before, enough
+                return search, found
             chosen = more
 
-    def _first(self, line: Line) -> Indices:
-        x, w = line.x[:-1], line.w[:-1]
-        density, image = (self.law.log_density(Prob.from_u(np.minimum(part, 1.0))) for part in (x, w))
+    def _filled(self, log_tail: float) -> tuple[Polygon, Polygon]:
+        """Winners and losers with points at which they may be cut."""
+        z = np.linspace(max(log_tail, -690.0), 37.0, _FILL), np.linspace(-18.0, 6.0, _FILL)
+        won, lost = (polygon.filled(np.concatenate(z)) for polygon in self.own)
+        return won, lost
+
+    def _first(self, line: Polygon, count: int, log_tail: float) -> Indices:
+        """Pieces spread over all masses, slopes and densities."""
+        corner = line.corner.take(slice(None, -1))
+        f = self.law.log_upper_density(_sum(np.zeros(1), corner.x, corner.x_rest))
+        g = self.law.log_lower_density(_sum(np.zeros(1), corner.w, corner.w_rest))
         with np.errstate(divide="ignore"):
             steep = np.maximum(np.log(line.slope), -_DEPTH)
-        measures = [np.diff(logit(x)), np.abs(np.diff(steep)), gaps(density, _DEPTH), gaps(image, _DEPTH)]
-        return share_out(measures, _COARSE)
+        measures = [_spread(corner, log_tail), np.abs(np.diff(steep)), _falls(f, _DEPTH), _falls(g, _DEPTH)]
+        return share_out(measures, count)
 
-    def _path(self, search: Search, log_delta: float, epsilon: float) -> tuple[float, Indices, float]:
-        """ε of the best path, the path, and how fast delta falls there.
+    def _mechanism(self, search: Search, before: Points, polygons: tuple[Polygon, Polygon]) -> Mechanism:
+        points = search.pieces.corner, before
+        won, lost = (line.over(part.x, part.x_rest) for line, part in zip(polygons, points, strict=True))
+        return Mechanism.along(self.law, won, lost)
 
-        From a path to the ε that it attains, and from there to the path that is best at it.
-        """
-        own = (self.won, self.lost)
-        for _ in range(20):
-            before = search.losers_before(epsilon)
-            made = self._mechanism(search, before, own)
-            found = made.epsilon(log_delta)
-            if found <= epsilon * (1.0 + 1e-6) or found == math.inf:
+
+def _cuts(search: Search, found: _Located, places: Array) -> Indices:
+    """Where to cut pieces, at some of the places given, so that all err about equally."""
+    corner, before = search.pieces.corner, found.before
+    left, right = search.suprema(found.epsilon)
+    start, stop = corner.take(slice(None, -1)), corner.take(slice(1, None))
+    f0, f1 = search.log_f(start.x, before), search.log_f(stop.x, before)
+    g0, g1 = search.log_g(start.w, before), search.log_g(stop.w, before)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bend = np.nan_to_num((f1 - f0) ** 2 + 2.0 * (g1 - g0) ** 2, nan=np.inf) / 12.0
+        step = np.nan_to_num(np.log(left[1:] / right[:-1]) ** 2, nan=0.0, posinf=np.inf) / 6.0
+        fall = np.nan_to_num(np.log(left / right) ** 2, nan=0.0, posinf=np.inf) / 12.0
+        change = np.maximum(fall, np.maximum(np.append(step, 0.0), np.append(0.0, step)))
+        value = 0.5 * (left + right)
+        error = search.width * np.minimum(np.nan_to_num(np.exp(f0) * bend + value * change, nan=0.0), value)
+    error[0] = 0.0
+    if np.sum(error) <= found.enough or error.size >= _MOST:
+        return np.empty(0, dtype=np.intp)
+    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / found.enough), 1e6))).clip(1, _CUTS)
+    first, last = (np.searchsorted(places, part.logit) for part in (start, stop))
+    out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
+    cuts = np.concatenate([part[k < parts] for k, part in enumerate(out)])
+    return np.asarray(np.minimum(cuts, places.size - 1))
+
+
+def _least_epsilon(log_profile: Callable[[float], float], log_delta: float, epsilon: float, fall: float) -> float:
+    """Least ε, nearly, whose certified delta is at most the one asked; ``fall`` is ``-dε/dlog(delta)``."""
+    low, high, above = 0.0, math.inf, math.nan
+    for _ in range(60):
+        value = log_profile(epsilon) - log_delta
+        if value <= 0.0:
+            high = epsilon
+            if epsilon == 0.0 or high - low <= _CLOSE * high or value > -_CLOSE * max(high, 1e-6) / fall:
                 break
-            epsilon = found
-        return max(epsilon, found), before, max(made.mass(epsilon) - math.exp(log_delta), math.exp(log_delta))
-
-    def _mechanism(self, search: Search, before: Indices, lines: tuple[Line, Line]) -> Mechanism:
-        x, y = search.pieces.x, search.lattice.x[before]
-        w, v = np.interp(x, lines[0].x, lines[0].w), np.interp(y, lines[1].x, lines[1].w)
-        return Mechanism.along(self.law, x, w, y, v)
-
-    def _certified(self, search: Search, log_delta: float, epsilon: float, fall: float) -> float:
-        """Least ε, nearly, whose certified delta is at most the one asked; ``fall`` is ``-dε/dlog(delta)``."""
-        low, high, above = 0.0, math.inf, math.nan
-        for _ in range(60):
-            value = search.log_delta(epsilon) - log_delta
-            if value <= 0.0:
-                high = epsilon
-                if high - low <= _CLOSE * high or value > -_CLOSE * max(high, 1e-6) / fall:
-                    break
-            else:
-                if low > 0.0 and value < above:
-                    fall = max(fall, (epsilon - low) / (above - value))
-                low, above = epsilon, value
-            if epsilon == 0.0 and value <= 0.0:
-                break
-            ahead = epsilon + fall * value + (0.5 * _CLOSE * epsilon if value > 0.0 else 0.0)
-            epsilon = ahead if low < ahead < high else (0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1e-9)
-        return high
-
-
-def _chords(curve: Tradeoff) -> tuple[Line, Line]:
-    """Winners and losers of the mechanism that has the curve's points and mixes between them."""
-    back = slice(None, None, -1)
-    out = []
-    for x, w in ((curve.x.u, curve.w.u), (np.exp(curve.x.log_q[back]), np.exp(curve.w.log_q[back]))):
-        out.append(Line(x, w, np.empty(0)))
-    return out[0], out[1]
+        else:
+            if low > 0.0 and value < above:
+                fall = max(fall, (epsilon - low) / (above - value))
+            low, above = epsilon, value
+        ahead = epsilon + fall * value + (0.5 * _CLOSE * epsilon if value > 0.0 else 0.0)
+        epsilon = ahead if low < ahead < high else (0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1e-9)
+    return high
 
 
 class ExactBound(ProfileBound):
@@ -549,7 +601,7 @@ class ExactBound(ProfileBound):
     ----------
     guarantee : Guarantee
         One run. Its ``tradeoff`` says what is known of it.
-    law : Law
+    law : BestOfK
         Law of K.
 
     Examples
@@ -565,7 +617,7 @@ class ExactBound(ProfileBound):
     citation = "Theorem E: exact price of best-of-K from the privacy region (hpcalc-theory(7))"
     conditions = ("every event of one run lies in the region; ranks are shared by a uniform tie-break",)
 
-    def __init__(self, guarantee: Guarantee, law: Law) -> None:
+    def __init__(self, guarantee: Guarantee, law: BestOfK) -> None:
         self.guarantee, self.law = guarantee, law
 
     @cached_property
@@ -591,7 +643,7 @@ class ExactBound(ProfileBound):
         return self._solved[log_delta]
 
     def rdp(self, orders: Array) -> Array | None:
-        if self.guarantee.slack > 0.0 or not self.directions:
+        if self.guarantee.slack > 0.0 or not self.directions or not isinstance(self.law, Law):
             return None
         profiles = [partial(self.log_profile_of, side) for side in range(len(self.directions))]
         return rdp_of_profiles(profiles, refined_renyi(self.guarantee, self.law), orders, self.probe(_FAR))
@@ -622,6 +674,12 @@ class ExactBound(ProfileBound):
             np.shape(epsilons)
         )
 
+    def profile_of(self, direction: int, floor: float) -> Callable[[Array], Array]:
+        """The same for many epsilons, accurate down to log delta ``floor``: a function of arrays, shape (n,)."""
+        if not self.directions:
+            return lambda epsilons: np.zeros(np.shape(epsilons))
+        return self.directions[direction % len(self.directions)].profile(floor)
+
     def log_profile(self, epsilons: Array) -> Array:
         sides = range(max(len(self.directions), 1))
         return np.asarray(np.max([self.log_profile_of(side, epsilons) for side in sides], axis=0), dtype=float)
@@ -629,5 +687,5 @@ class ExactBound(ProfileBound):
 
 def bounds(guarantee: Guarantee, law: RunCount, orders: Array | None = None) -> Iterator[ExactBound]:
     """Where K is a law of best-of-K."""
-    if isinstance(law, Law):
+    if isinstance(law, BestOfK):
         yield ExactBound(guarantee, law)

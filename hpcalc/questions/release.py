@@ -22,7 +22,6 @@ import numpy as np
 
 from hpcalc.bounds import Bound, RenyiBound
 from hpcalc.bounds.exact import ExactBound
-from hpcalc.bounds.exact_profile import certified_profile
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
 from hpcalc.guarantees import Guarantee, compose
@@ -116,7 +115,7 @@ def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
         return np.asarray(np.min([one(epsilons) for one in known], axis=0), dtype=float)
 
     theirs = [bound.log_profile for bound in others]
-    profiles = [partial(profile, [*(certified_profile(one, i, floor) for one in exact), *theirs]) for i in sides]
+    profiles = [partial(profile, [*(one.profile_of(i, floor) for one in exact), *theirs]) for i in sides]
     return profile_pair(profiles, _TOLERANCE, floor=floor, pieces=12)
 
 

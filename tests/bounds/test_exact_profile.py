@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hpcalc.bounds.exact import ExactBound
-from hpcalc.bounds.exact_profile import certified_profile
 from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP
 from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
 
@@ -28,11 +27,11 @@ from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
 )
 def test_close_to_the_profile_of_one_epsilon_at_a_time(base, law, epsilons, excess):
     bound = ExactBound(base, law)
-    found = certified_profile(bound, 0, -24.0)(np.array(epsilons))
+    found = bound.profile_of(0, -24.0)(np.array(epsilons))
     one = bound.log_profile_of(0, np.array(epsilons))
     assert (found <= one + excess).all()
     # and not below the mechanism that attains it, in either order of asking
     for epsilon, log_delta in zip(epsilons, found, strict=True):
         assert log_delta == -math.inf or bound.mechanism(float(log_delta)) <= epsilon * (1.0 + 1e-9) + 1e-12
-    again = certified_profile(bound, 0, -24.0)(np.array(epsilons[::-1]))[::-1]
+    again = bound.profile_of(0, -24.0)(np.array(epsilons[::-1]))[::-1]
     np.testing.assert_array_equal(found, again)

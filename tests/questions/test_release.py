@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from enumerated import Two, as_pair, divergence, exchanged, followed, random_two, sampled_then_all, sampled_then_rest
 
-from hpcalc.bounds import bounds_for, exact_profile
+from hpcalc.bounds import bounds_for, exact
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, Gaussian, PureDP
@@ -132,8 +132,7 @@ def check(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(25, marks=pytest.mark.slow)])
 def test_enumerated_searches_with_what_follows_them(rounds, monkeypatch):
-    monkeypatch.setattr(exact_profile, "_PIECES", 60)  # any number is sound
-    monkeypatch.setattr(exact_profile, "_CELLS", 40)
+    monkeypatch.setattr(exact, "_EVEN", 60)  # any number is sound
     rng = np.random.default_rng(30 + rounds)
     for _ in range(rounds):
         check(rng)
