@@ -569,7 +569,7 @@ def _cuts(search: Search, found: _Located, places: Array) -> Indices:
     error[0] = 0.0
     if np.sum(error) <= found.enough or error.size >= _MOST:
         return np.empty(0, dtype=np.intp)
-    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / found.enough), 1e6))).clip(1, _CUTS)
+    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(found.enough, 1e-300)), 1e6))).clip(1, _CUTS)
     first, last = (np.searchsorted(places, part.logit) for part in (start, stop))
     out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
     cuts = np.concatenate([part[k < parts] for k, part in enumerate(out)])
