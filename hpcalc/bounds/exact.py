@@ -365,63 +365,9 @@ class Mechanism:
 class _Located:
     """What a search on some pieces found: ε, the losers before each piece, the error of delta that is small enough."""
 
-<<<<<<< HEAD
-    piece: Indices
-    nodes: Array
-    f0: Array
-    f1: Array
-    log_g: Array
-    meet: Array
-    log_low: Array
-    log_push: Array
-    outside: Mask
-
-    def values(self, log_c: Array) -> tuple[list[Array], list[Array]]:
-        """For the left and right end of the piece: the better value at the cell's ends; bounds for the whole cell."""
-        c = log_c[self.piece][:, None]
-        with np.errstate(over="ignore", invalid="ignore"):
-            g, low, push = (np.exp(np.minimum(c + part, 709.0)) for part in (self.log_g, self.log_low, self.log_push))
-            best, bound = [], []
-            for f, more in ((self.f0, push), (self.f1, np.zeros((1, 2)))):
-                fa, fb, ga, gb, least = f[:, :-1], f[:, 1:], g[:, :-1], g[:, 1:], more[:, 1:]
-                inside = np.maximum(np.maximum(fa - ga, fb - gb), fa + self.meet * (fb - fa) - low)
-                best.append(np.where(self.outside, -np.inf, np.maximum(fa - ga - more[:, :-1], fb - gb - least)))
-                bound.append(np.where(self.outside, -np.inf, np.minimum(inside, fa - gb) - least))
-        return best, bound
-
-
-def _fill(log_tail: float) -> Array:
-    """Masses at which polygons may be cut: even in the logit, denser where most searches are decided."""
-    z = np.concatenate([np.linspace(log_tail, 37.0, _FILL), np.linspace(-18.0, 6.0, _FILL)])
-    return np.asarray(1.0 / (1.0 + np.exp(-z)), dtype=float)
-
-
-def _cuts(search: Search, epsilon: float, before: Indices, enough: float, x: Array) -> Indices | None:
-    """Where to cut pieces, at some of the points x, so that all err about equally; None where that is done."""
-    pieces, lattice = search.pieces, search.lattice
-    left, right = search.suprema(epsilon)
-    width, y, v = np.diff(pieces.x), lattice.x[before], lattice.w[before]
-    f0, f1 = search.log_f(pieces.x[:-1] + y), search.log_f(pieces.x[1:] + y)
-    g0, g1 = search.log_g(pieces.w[:-1] + v), search.log_g(pieces.w[1:] + v)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        bend = np.nan_to_num((f1 - f0) ** 2 + 2.0 * (g1 - g0) ** 2, nan=np.inf) / 12.0
-        step = np.nan_to_num(np.log(left[1:] / right[:-1]) ** 2, nan=0.0, posinf=np.inf) / 6.0
-        fall = np.nan_to_num(np.log(left / right) ** 2, nan=0.0, posinf=np.inf) / 12.0
-        change = np.maximum(fall, np.maximum(np.append(step, 0.0), np.append(0.0, step)))
-        value = 0.5 * (left + right)
-        error = width * np.minimum(np.nan_to_num(np.exp(f0) * bend + value * change, nan=0.0), value)
-    error[0] = 0.0
-    if np.sum(error) <= enough or width.size >= _MOST:
-        return None
-    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(enough, 1e-300)), 1e6))).clip(1, _CUTS)
-    first, last = np.searchsorted(x, pieces.x[:-1]), np.searchsorted(x, pieces.x[1:])
-    out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
-    return distinct(np.concatenate([part[k < parts] for k, part in enumerate(out)]))
-=======
     epsilon: float
     before: Points
     enough: float
->>>>>>> 5ca8fd7 (Keep the digits of losers near 1, bound paths where the pointwise form is not exact, charge adaptive proposals; find the path where pieces are coarse)
 
 
 class Direction:
