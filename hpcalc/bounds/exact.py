@@ -55,7 +55,7 @@ _SMALLEST = -650.0
 # Knobs of speed; any values are sound.
 _COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
 _EVEN = 1000  # pieces where many ε are asked for
-_CELLS, _PATHS = 128, 1024  # cells of y to begin with, and those that paths go through
+_CELLS, _PATHS = 128, 512  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _TOP = 8.0  # logit of the mass beyond which points need not be told apart
@@ -402,7 +402,7 @@ class Direction:
         if high > found.epsilon * (1.0 + 5.0 * _ENOUGH):  # the pointwise form may be larger than the path form
             search = replace(search, count=_PATHS)
             found = self._path(log_delta)(search, found)
-            high = min(high, _least_epsilon(search.log_delta_of_paths, log_delta, found.epsilon, fall))
+            high = min(high, _least_epsilon(search.log_delta_of_paths, log_delta, found.epsilon, fall, 12))
             low = max(low, self._lower(search, found, log_delta))
         return low, high
 
@@ -453,6 +453,8 @@ class Direction:
             epsilon = max(epsilon, found)
             if epsilon == math.inf:
                 return _Located(epsilon, lost, 0.0)
+            if epsilon == 0.0 and search.log_delta(0.0) <= log_delta:
+                return _Located(epsilon, lost, math.inf)
             # an error of delta, divided by this, is one of ε
             weight = max(made.mass(epsilon) - math.exp(log_delta), math.exp(log_delta))
             return _Located(epsilon, lost, _ENOUGH * max(epsilon, 1e-3) * weight)
@@ -465,9 +467,11 @@ class Direction:
         """A search with pieces cut until their errors are small, and what was located on it."""
         line, lattice = self._filled(log_tail)
         chosen, found = self._first(line, _COARSE, log_tail), None
+        enough = math.exp(log_tail + self.law.log_mean)  # about 1e-4 of delta
         while True:
-            search = Search(self.law, line.coarser(chosen), lattice, 0.0 if found is None else found.enough, log_tail)
+            search = Search(self.law, line.coarser(chosen), lattice, enough, log_tail)
             found = located(search, found)
+            enough = found.enough
             rounds -= 1
             if rounds == 0 or found.epsilon == math.inf:
                 return search, found
@@ -522,10 +526,12 @@ def _cuts(search: Search, found: _Located, places: Array) -> Indices:
     return np.asarray(np.minimum(cuts, places.size - 1))
 
 
-def _least_epsilon(log_profile: Callable[[float], float], log_delta: float, epsilon: float, fall: float) -> float:
+def _least_epsilon(
+    log_profile: Callable[[float], float], log_delta: float, epsilon: float, fall: float, rounds: int = 60
+) -> float:
     """Least ε, nearly, whose certified delta is at most the one asked; ``fall`` is ``-dε/dlog(delta)``."""
     low, high, above = 0.0, math.inf, math.nan
-    for _ in range(60):
+    for _ in range(rounds):
         value = log_profile(epsilon) - log_delta
         if value <= 0.0:
             high = epsilon

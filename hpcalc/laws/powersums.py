@@ -16,6 +16,7 @@ from hpcalc.logspace import Array, log1mexp, logsumexp
 __all__ = ["PowerSum", "log1mexp_minus"]
 
 _DENSE = 64  # fewer terms than this are summed one by one
+_FEW = 12  # terms that are quicker added one by one than as a table
 _SPAN = 200.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-200 of the block
 _CHUNK = 1 << 19
 
@@ -105,6 +106,10 @@ class PowerSum:
 
     def _one_by_one(self, log_x: Array, log_h: Array | None) -> Array:
         total = np.full(log_x.size, -np.inf)
+        if self._k.size <= _FEW and log_h is None:
+            for k, log_w in zip(self._k, self._log_w, strict=True):
+                total = np.logaddexp(total, log_w + _scaled(np.array([k]), log_x)[:, 0])
+            return total
         for start in range(0, self._k.size, _DENSE):
             k, log_w = self._k[start : start + _DENSE], self._log_w[start : start + _DENSE]
             terms = log_w[None, :] + _scaled(k, log_x)
