@@ -30,12 +30,9 @@ PARAMETERS: dict[str, Parameter] = {
     "p": Parameter("probability", "P", "binomial: the probability of each coin."),
     "k": Parameter("whole", "K", "fixed, composition: the number of runs."),
     "pmf": Parameter("file", "FILE", "pmf: probabilities of K from a YAML, JSON or CSV file."),
-    "accept": Parameter(
-        "probability",
-        "P",
-        "threshold: runs repeat until one is accepted; P is a lower bound on its acceptance, or the stop coin.",
-    ),
-}
+    "accept": Parameter("probability", "P", "threshold: runs repeat until one is accepted; P is a lower bound on its "
+                        "acceptance, or the stop coin."),
+}  # fmt: skip
 
 
 class Law(NamedTuple):
@@ -74,30 +71,21 @@ class Law(NamedTuple):
         return bool(self.scales) and (self.scales[0] not in PARAMETERS or PARAMETERS[self.scales[0]].domain != "whole")
 
 
-_TNB = "hpcalc.laws.negative_binomial"
+_FAMILIES, _TNB = "hpcalc.laws.families", "hpcalc.laws.negative_binomial"
 
 LAWS: dict[str, Law] = {
-    "poisson": Law("hpcalc.laws.families.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
-    "tnb": Law(
-        f"{_TNB}.TruncatedNegativeBinomial",
-        ("eta", "gamma"),
-        "truncated negative binomial",
-        ("gamma",),
-        "up",
-        ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"),
-    ),
+    "poisson": Law(f"{_FAMILIES}.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
+    "tnb": Law(f"{_TNB}.TruncatedNegativeBinomial", ("eta", "gamma"), "truncated negative binomial", ("gamma",), "up",
+               ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")),
     "geometric": Law(f"{_TNB}.Geometric", ("gamma",), "geometric", ("gamma",), "up"),
     "logarithmic": Law(f"{_TNB}.Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
-    "binomial": Law("hpcalc.laws.families.Binomial", ("n", "p"), "binomial", ("p", "n")),
-    "fixed": Law("hpcalc.laws.families.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
-    "composition": Law(
-        "hpcalc.laws.families.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False
-    ),
+    "binomial": Law(f"{_FAMILIES}.Binomial", ("n", "p"), "binomial", ("p", "n")),
+    "fixed": Law(f"{_FAMILIES}.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
+    "composition": Law(f"{_FAMILIES}.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
     "pmf": Law("hpcalc.laws.tabulated.FinitePmf", ("pmf",), "given probabilities of K"),
-    "threshold": Law(
-        "hpcalc.laws.families.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up", cuttable=False
-    ),
-}
+    "threshold": Law(f"{_FAMILIES}.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
+                     cuttable=False),
+}  # fmt: skip
 
 #: Laws of K, as ``--dist`` names them.
 DISTS = tuple(LAWS)
@@ -137,71 +125,28 @@ class Guarantee(NamedTuple):
     safe: str = "down"
 
 
+_G = "hpcalc.guarantees"
+
 GUARANTEES: dict[str, Guarantee] = {
-    "pure": Guarantee(
-        "hpcalc.guarantees.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", "pure DP", True, "pure"
-    ),
-    "zcdp": Guarantee(
-        "hpcalc.guarantees.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", "zCDP", True, "zcdp"
-    ),
-    "approx-dp": Guarantee(
-        "hpcalc.guarantees.composition.ApproxDP",
-        2,
-        "EPS DELTA",
-        "(EPS, DELTA)-differential privacy.",
-        "approximate DP",
-        True,
-    ),
-    "gaussian": Guarantee(
-        "hpcalc.guarantees.mechanisms.Gaussian",
-        1,
-        "SIGMA",
-        "Gaussian mechanism; SIGMA is the noise multiplier, noise standard deviation / L2 sensitivity.",
-        "Gaussian mechanism",
-        solve_for="gaussian",
-        safe="up",
-    ),
-    "laplace": Guarantee(
-        "hpcalc.guarantees.mechanisms.Laplace",
-        1,
-        "SCALE",
-        "Laplace mechanism; SCALE is noise scale / L1 sensitivity.",
-        "Laplace mechanism",
-        solve_for="laplace",
-        safe="up",
-    ),
-    "rdp": Guarantee(
-        "hpcalc.guarantees.curves.RDPCurve",
-        0,
-        "ORDER:EPS,...",
-        "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4.",
-        "points of a Rényi curve",
-    ),
-    "rdp-file": Guarantee(
-        "hpcalc.guarantees.curves.RDPCurve",
-        0,
-        "FILE",
-        "Points of a Renyi curve from a YAML, JSON or CSV file, as other accountants export them.",
-        "points of a Rényi curve",
-    ),
-    "profile-file": Guarantee(
-        "hpcalc.guarantees.curves.ProfileCurve",
-        0,
-        "FILE",
-        "Points (epsilon, delta) of a privacy profile from a YAML, JSON or CSV file.",
-        "points of a privacy profile",
-    ),
-    "dpsgd": Guarantee(
-        "hpcalc.guarantees.dpsgd.DPSGD",
-        3,
-        "RATE SIGMA STEPS",
-        "Poisson-sampled DP-SGD: sampling rate, noise multiplier, number of steps.",
-        "DP-SGD",
-        solve_for="dpsgd-noise",
-        solved=1,
-        safe="up",
-    ),
-}
+    "pure": Guarantee(f"{_G}.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", "pure DP", True, "pure"),
+    "zcdp": Guarantee(f"{_G}.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", "zCDP", True,
+                      "zcdp"),
+    "approx-dp": Guarantee(f"{_G}.composition.ApproxDP", 2, "EPS DELTA", "(EPS, DELTA)-differential privacy.",
+                           "approximate DP", True),
+    "gaussian": Guarantee(f"{_G}.mechanisms.Gaussian", 1, "SIGMA", "Gaussian mechanism; SIGMA is the noise multiplier, "
+                          "noise standard deviation / L2 sensitivity.", "Gaussian mechanism", solve_for="gaussian",
+                          safe="up"),
+    "laplace": Guarantee(f"{_G}.mechanisms.Laplace", 1, "SCALE", "Laplace mechanism; SCALE is noise scale / L1 "
+                         "sensitivity.", "Laplace mechanism", solve_for="laplace", safe="up"),
+    "rdp": Guarantee(f"{_G}.curves.RDPCurve", 0, "ORDER:EPS,...", "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4.",
+                     "points of a Rényi curve"),
+    "rdp-file": Guarantee(f"{_G}.curves.RDPCurve", 0, "FILE", "Points of a Renyi curve from a YAML, JSON or CSV file, "
+                          "as other accountants export them.", "points of a Rényi curve"),
+    "profile-file": Guarantee(f"{_G}.curves.ProfileCurve", 0, "FILE", "Points (epsilon, delta) of a privacy profile "
+                              "from a YAML, JSON or CSV file.", "points of a privacy profile"),
+    "dpsgd": Guarantee(f"{_G}.dpsgd.DPSGD", 3, "RATE SIGMA STEPS", "Poisson-sampled DP-SGD: sampling rate, noise "
+                       "multiplier, number of steps.", "DP-SGD", solve_for="dpsgd-noise", solved=1, safe="up"),
+}  # fmt: skip
 
 
 class Method(NamedTuple):
@@ -219,9 +164,8 @@ _PAPER = "Papernot and Steinke 2022"
 
 METHODS: dict[str, Method] = {
     "theorem-2": Method("paper", "K truncated negative binomial", f"{_PAPER}, Theorem 2"),
-    "theorem-2-sharper": Method(
-        "", "the last line of Theorem 2's proof", f"{_PAPER}, Theorem 2, last line of its proof"
-    ),
+    "theorem-2-sharper": Method("", "the last line of Theorem 2's proof",
+                                f"{_PAPER}, Theorem 2, last line of its proof"),
     "theorem-6": Method("paper", "K Poisson", f"{_PAPER}, Theorem 6"),
     "corollary-3": Method("paper", "pure DP, K truncated negative binomial", f"{_PAPER}, Corollary 3"),
     "corollary-4": Method("paper", "zCDP, K truncated negative binomial", f"{_PAPER}, Corollary 4"),
@@ -230,39 +174,22 @@ METHODS: dict[str, Method] = {
     "lemma-22": Method("paper", "K given K <= m", f"{_PAPER}, Lemma 22"),
     "proposition-15": Method("paper", "conditional sampling", f"{_PAPER}, Proposition 15"),
     "composition": Method("paper", "every run paid for", f"{_PAPER}, Section 3.2"),
-    "refined-rdp": Method(
-        "refined",
-        "from the Rényi curve",
-        "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022",
-    ),
-    "refined-region": Method(
-        "refined", "from the privacy region, exact where a pair attains it", "Theorem E (hpcalc-theory(7))"
-    ),
+    "refined-rdp": Method("refined", "from the Rényi curve", "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 "
+                          "of Papernot and Steinke 2022"),
+    "refined-region": Method("refined", "from the privacy region, exact where a pair attains it",
+                             "Theorem E (hpcalc-theory(7))"),
     "refined-pure": Method("refined", "pure DP, exact", "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"),
-    "refined-conditional": Method(
-        "refined",
-        "conditional sampling, exact",
-        "Refined bound for conditional sampling R4 (hpcalc-theory(7)), after Proposition 15",
-    ),
-}
+    "refined-conditional": Method("refined", "conditional sampling, exact", "Refined bound for conditional sampling R4 "
+                                  "(hpcalc-theory(7)), after Proposition 15"),
+}  # fmt: skip
 
 #: What a name of former versions, or of other tools, is called here: offered where it is typed.
 HINTS: dict[str, str] = {
-    "refined-profile": "refined-region",
-    "negative-binomial": "tnb",
-    "truncated-negative-binomial": "tnb",
-    "nbinom": "tnb",
-    "geom": "geometric",
-    "logarithm": "logarithmic",
-    "logser": "logarithmic",
-    "binom": "binomial",
-    "constant": "fixed",
-    "grid": "composition",
-    "list": "composition",
-    "bayesian": "composition",
-    "adaptive": "composition",
-    "conditional": "threshold",
-}
+    "refined-profile": "refined-region", "negative-binomial": "tnb", "truncated-negative-binomial": "tnb",
+    "nbinom": "tnb", "geom": "geometric", "logarithm": "logarithmic", "logser": "logarithmic", "binom": "binomial",
+    "constant": "fixed", "grid": "composition", "list": "composition", "bayesian": "composition",
+    "adaptive": "composition", "conditional": "threshold",
+}  # fmt: skip
 
 
 def load(target: str) -> Any:

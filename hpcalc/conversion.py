@@ -658,6 +658,9 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Convers
         answer = epsilon_from_rdp(base, log_delta, rule)
     if rule == "best" and base.pure_epsilon < answer.value:
         answer = Conversion(base.pure_epsilon, PURE)
+    if rule in ("best", "exact") and base.slack > 0.0 and math.log(base.slack) <= log_delta:
+        stated = base.core.pure_epsilon  # a search for it would round up
+        answer = Conversion(stated, EXACT_PROFILE) if stated < answer.value else answer
     if not answer.value < _INF:
         why = _why_infinite(base, log_delta, rule)
         raise NoFiniteBound(f"no finite ε holds at delta {math.exp(log_delta):.6g}: {why}")

@@ -31,6 +31,7 @@ __all__ = [
     "points_text",
     "read_bytes",
     "read_tree",
+    "shipped",
     "write_file",
     "yaml_text",
 ]
@@ -184,6 +185,12 @@ def read_bytes(source: Source) -> bytes:
     if len(data) > _MAX_BYTES:
         source.refuse(f"is larger than {_MAX_BYTES >> 20} MiB: split it, or give fewer points")
     return data
+
+
+def shipped(name: str) -> str:
+    """Text of a file that comes with the package, such as ``"schema.json"``."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as stream:
+        return stream.read()
 
 
 def read_tree(source: Source) -> Node:

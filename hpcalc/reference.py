@@ -33,10 +33,10 @@ import hpcalc
 from hpcalc.cli.command import Group, Option
 from hpcalc.cli.completion import SCRIPTS
 from hpcalc.cli.options import NOTES
+from hpcalc.files import shipped
 
 __all__ = ["build", "escape", "main"]
 
-_MANUAL = Path(__file__).with_name("manual")
 # Typed characters that roff would turn into typographic ones, or act on.
 _ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
 
@@ -89,7 +89,7 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
         first, mark = block[0], block[0][:2]
         heading = False
         if first.startswith("@include "):
-            yield from _prose(_source(f"_{first.split()[1]}.txt"), generated)
+            yield from _prose(shipped(f"manual/_{first.split()[1]}.txt"), generated)
         elif first.startswith("@"):
             yield from generated[first[1:]]
         elif mark in ("= ", "=="):
@@ -108,10 +108,6 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
             yield from ([] if after_heading else [".PP"])
             yield from map(_inline, block)
         after_heading = heading
-
-
-def _source(name: str) -> str:
-    return (_MANUAL / name).read_text(encoding="ascii")
 
 
 def _option(option: Option) -> Iterator[str]:
@@ -156,7 +152,7 @@ def _glossary() -> Iterator[str]:
 
 
 def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> str:
-    about, _, text = _source(f"{name}.{section}.txt").partition("\n")
+    about, _, text = shipped(f"manual/{name}.{section}.txt").partition("\n")
     lines = [
         rf".\" Written by python -m hpcalc.reference; the prose is hpcalc/manual/{name}.{section}.txt.",
         f'.TH {escape(name.upper())} {section} {hpcalc.__date__} "hpcalc {hpcalc.__version__}" "hpcalc manual"',

@@ -28,9 +28,9 @@ _SUMMARIES = {
 
 
 def _schema(ctx: click.Context) -> str:
-    from importlib.resources import files
+    from hpcalc.files import shipped
 
-    return files("hpcalc").joinpath("schema.json").read_text(encoding="utf-8").rstrip("\n")
+    return shipped("schema.json").rstrip("\n")
 
 
 cli = Group(

@@ -8,9 +8,9 @@ They are printed by ``_HPCALC_COMPLETE=bash_source hpcalc`` (zsh, fish alike) an
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete, add_completion_class
+
+from hpcalc.files import shipped
 
 __all__ = ["SCRIPTS", "register"]
 
@@ -20,8 +20,7 @@ class _Script(ShellComplete):
 
     def source(self) -> str:
         """The script, the name of the program and of its variable filled in."""
-        text = (Path(__file__).parent.parent / "manual" / f"hpcalc.{self.name}").read_text(encoding="ascii")
-        return text % self.source_vars()
+        return shipped(f"manual/hpcalc.{self.name}") % self.source_vars()
 
 
 class Bash(_Script, BashComplete):

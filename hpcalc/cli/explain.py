@@ -12,27 +12,19 @@ from hpcalc.cli.options import LAW
 __all__ = ["explanation"]
 
 _PAPER = "Papernot and Steinke 2022"
+_BOTH_WAYS = ("the Renyi curve bounds the divergence in both directions at the order used",)
 _CONVERSIONS = {
     "canonne-kamath-steinke": (
-        f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}",
-        ("the Renyi curve bounds the divergence in both directions at the order used",),
-    ),
-    "mironov": (
-        "Mironov 2017, Proposition 3",
-        ("the Renyi curve bounds the divergence in both directions at the order used",),
-    ),
-    "exact-profile": (
-        "the mechanism's own privacy profile (Balle and Wang 2018 for the Gaussian)",
-        ("the base is the mechanism itself, not only its Renyi curve",),
-    ),
-    "exact-region": (
-        "the largest hockey-stick divergence over all pairs of events that the Renyi constraints allow",
-        ("every order used is a valid constraint in both directions",),
-    ),
+        f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}", _BOTH_WAYS),
+    "mironov": ("Mironov 2017, Proposition 3", _BOTH_WAYS),
+    "exact-profile": ("the mechanism's own privacy profile (Balle and Wang 2018 for the Gaussian)",
+                      ("the base is the mechanism itself, not only its Renyi curve",)),
+    "exact-region": ("the largest hockey-stick divergence over all pairs of events that the Renyi constraints allow",
+                     ("every order used is a valid constraint in both directions",)),
     "pure": ("definition of pure differential privacy: it holds with every delta", ("the base is pure",)),
     "zcdp": ("Bun and Steinke 2016; a pure base has rho = eps tanh(eps/2)", ("the bound holds at every order",)),
     "rdp": ("the base's own Renyi curve (Mironov 2017)", ("both directions are covered: the larger one is shown",)),
-}
+}  # fmt: skip
 _UTILITY = {
     "mean_runs": "E[K] = f'(1)",
     "expected_quantile": "E[K/(K+1)] = 1 - integral of f over [0, 1]",

@@ -204,6 +204,7 @@ class RDPCurve(CurveBase):
         )
         object.__setattr__(self, "points", _distinct_points("rdp", points, checked, twice, none))
         object.__setattr__(self, "echo", echo)
+        object.__setattr__(self, "warnings", tuple(getattr(points, "warnings", ())))  # what the reader of a file says
 
     @cached_property
     def _finite_points(self) -> tuple[Array, Array]:

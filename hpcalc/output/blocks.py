@@ -132,11 +132,6 @@ def _fields(*items: tuple[str, Any]) -> list[Block]:
     return [Fields("", kept)] if kept else []
 
 
-def _law(case: Document) -> Mapping[str, Any]:
-    law: Mapping[str, Any] = case.get("law") or case.get("repetitions") or {}
-    return law
-
-
 def _no_answer(case: Document) -> list[Block]:
     return [Headline(f"{_name(case)}No answer: {str(case.get('reason', '')).rstrip('.')}."), *_explained(case)]
 
@@ -164,14 +159,16 @@ def _bound(case: Document) -> list[Block]:
     if isinstance(composed, Mapping):
         rows.append(("every run paid for", shown(composed.get("epsilon")), f"{composed.get('runs')} runs composed"))
     if isinstance(lower, Mapping):
-        how = lower.get("mechanism") or lower.get("instance") or lower.get("reason") or ""
+        how = lower.get("mechanism") or lower.get("reason") or ""
         rows.append(("lower bound", shown(lower.get("epsilon")), str(how).replace("-", " ")))
     then = rows_of(case.get("then"))
     given = [("then", "; ".join(map(run_words, then)) if then is not None else case.get("then"))]
     given += [(label(key), case.get(key)) for key in ("then_on", "subset", "searches", "density", "unit")]
     given = [(name, value if value is None else _words(value)) for name, value in given]
     blocks: list[Block] = [Headline(text, good), Grid("", ("", "", ""), tuple(rows), 0)]
-    blocks += _fields(("one run", run_words(case.get("base", {}))), ("law of K", law_words(_law(case))), *given)
+    blocks += _fields(
+        ("one run", run_words(case.get("base", {}))), ("law of K", law_words(case.get("law", {}))), *given
+    )
     if rows_of(case.get("candidates")) is not None:
         blocks.append(_grid(label("candidates"), case["candidates"]))
     return [*blocks, *_explained(case), *_checklist(case)]
@@ -236,14 +233,13 @@ def _utility(case: Document) -> list[Block]:
         parts.append(f"a good run is found with probability {shown(case['success_probability'])}")
     if case.get("expected_score") is not None:
         parts.append(f"its expected score is {shown(case['expected_score'])}")
-    late = case.get("p95_runs", (case.get("runs") or {}).get("p95"))
-    if late is not None:
-        parts.append(f"95 % of searches take at most {late} runs")
+    if case.get("p95_runs") is not None:
+        parts.append(f"95 % of searches take at most {case['p95_runs']} runs")
     text = "; ".join(parts)
-    hidden = ("hpcalc_version", "command", "name", "law", "repetitions", "explain", "warnings", "assumptions")
+    hidden = ("hpcalc_version", "command", "name", "law", "explain", "warnings", "assumptions")
     rest = [(label(key), _words(value)) for key, value in case.items() if key not in hidden and value is not None]
     headline = Headline(f"{_name(case)}{text[:1].upper()}{text[1:]}.")
-    return [headline, *_fields(("law of K", law_words(_law(case))), *rest), *_explained(case)]
+    return [headline, *_fields(("law of K", law_words(case.get("law", {}))), *rest), *_explained(case)]
 
 
 def _compare(case: Document) -> list[Block]:
@@ -271,8 +267,7 @@ def _plan(case: Document) -> list[Block]:
     if not isinstance(chosen, Mapping) or not rows or chosen.get("row") is None:
         return _no_answer(case)
     index = int(chosen["row"])
-    law = _row_law(rows[index])
-    dist = law_words({"dist": law.get("dist")})
+    dist = law_words({"dist": rows[index]["law"]["dist"]})
     text = f"{dist[:1].upper()}{dist[1:]}: {label(str(case.get('solved_for')))} = {_value(case.get('value'))} gives " \
            f"ε = {shown(case.get('epsilon'))} for the whole search{_at(case)}."  # fmt: skip
     reason: list[Block] = [Notes("Recommended", (str(chosen["reason"]),))] if chosen.get("reason") else []
@@ -288,18 +283,11 @@ def _value(value: Any) -> str:
     return short(value) if isinstance(value, float) else str(value)
 
 
-def _row_law(row: Document) -> Mapping[str, Any]:
-    law = row.get("law")
-    if isinstance(law, Mapping):
-        return law
-    return {"dist": row.get("dist", law), **(row.get("parameters") or {})}
-
-
 def _laws(case: Document, emphasis: int | None = None) -> list[Block]:
     """Laws as a grid: name and parameters in one cell, reasons below; what few look for only where it was asked for."""
     rows: Sequence[Document] = case["rows"]
-    hidden = {"law", "dist", "parameters", "reason", "mechanism", "noise", "mean", "exact"}
-    if all("value" in row and _row_law(row).get(str(row.get("solved_for"))) == row["value"] for row in rows):
+    hidden = {"law", "dist", "reason", "mechanism", "noise", "mean", "exact"}
+    if all("value" in row and row["law"].get(str(row.get("solved_for"))) == row["value"] for row in rows):
         hidden |= {"solved_for", "value"}  # a parameter of the law, unless it is the noise
     if case.get("mean") is not None:
         hidden.add("mean_runs")
@@ -307,8 +295,7 @@ def _laws(case: Document, emphasis: int | None = None) -> list[Block]:
         hidden |= {"method", "lower_bound", "p50_runs", "p99_runs"}
     joined, reasons = [], []
     for row in rows:
-        law = _row_law(row)
-        words = law_words(law, brief=True) if law.get("dist") else ""
+        words = law_words(row["law"], brief=True) if row.get("law") else ""
         kind = [str(row[key]) for key in ("mechanism", "noise") if row.get(key)]
         words = ", ".join([*kind[:1], *([words] if words else []), *kind[1:]])
         if row.get("reason"):
@@ -358,10 +345,5 @@ def _other(case: Document) -> list[Block]:
 
 
 _BLOCKS: dict[str, Callable[[Document], list[Block]]] = {
-    "bound": _bound,
-    "convert": _convert,
-    "utility": _utility,
-    "compare": _compare,
-    "plan": _plan,
-    "draw": _draw,
-}
+    "bound": _bound, "convert": _convert, "utility": _utility, "compare": _compare, "plan": _plan, "draw": _draw,
+}  # fmt: skip

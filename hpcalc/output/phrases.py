@@ -11,37 +11,14 @@ from hpcalc.output.digits import short, shown
 __all__ = ["label", "law_words", "run_words"]
 
 _LABELS = {
-    "epsilon": "ε",
-    "delta": "δ",
-    "log10_delta": "log10 δ",
-    "rho": "ρ",
-    "sigma": "σ",
-    "prob_zero": "P[K = 0]",
-    "mean_runs": "mean K",
-    "sd_runs": "sd K",
-    "p50_runs": "median K",
-    "p95_runs": "95 % K",
-    "p99_runs": "99 % K",
-    "p5": "5 %",
-    "p95": "95 %",
-    "expected_quantile": "E[quantile]",
-    "success_probability": "P[success]",
-    "expected_score": "E[best score]",
-    "target_epsilon": "target ε",
-    "max_epsilon": "limit ε",
-    "at_epsilon": "ε",
-    "at_success": "P[success]",
-    "mu": "μ",
-    "eta": "η",
-    "gamma": "γ",
-    "log_gamma": "log γ",
-    "rdp": "Rényi curve of the whole search",
-    "bounds": "Every bound evaluated",
-    "law": "law of K",
-    "base": "one run",
-    "explain": "How the answer came about",
-    "candidates": "Candidates",
-}
+    "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
+    "gamma": "γ", "log_gamma": "log γ", "prob_zero": "P[K = 0]", "mean_runs": "mean K", "sd_runs": "sd K",
+    "p50_runs": "median K", "p95_runs": "95 % K", "p99_runs": "99 % K", "p5": "5 %", "p95": "95 %",
+    "expected_quantile": "E[quantile]", "success_probability": "P[success]", "expected_score": "E[best score]",
+    "target_epsilon": "target ε", "max_epsilon": "limit ε", "at_epsilon": "ε", "at_success": "P[success]",
+    "law": "law of K", "base": "one run", "rdp": "Rényi curve of the whole search", "bounds": "Every bound evaluated",
+    "candidates": "Candidates", "explain": "How the answer came about",
+}  # fmt: skip
 # key of a guarantee -> its name, and what its numbers are
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pure": ("pure DP", ("ε",)),
@@ -119,7 +96,7 @@ def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
     'truncated negative binomial, η 0, γ 0.0269183, mean 10'
     """
     name = LAWS[law["dist"]].title if law.get("dist") in LAWS else str(law.get("dist", ""))
-    told = [name.removeprefix("truncated ") if brief else name]
+    told = [name]
     extra = []
     for key, value in law.items():
         if key in ("dist", "mean", "prob_zero") or value is None or value is False:

@@ -5,35 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hpcalc.files import shipped
 from hpcalc.output.digits import shown
 from hpcalc.output.phrases import law_words, run_words
 
 __all__ = ["statement_text"]
 
-# key, authors, title, venue, year
+# what an answer rests on -> its entry in manual/works.bib
 _WORKS = {
-    "search": ("papernot2022hyperparameter", "Nicolas Papernot and Thomas Steinke",
-               "Hyperparameter Tuning with {R}enyi Differential Privacy",
-               "International Conference on Learning Representations (ICLR)", 2022),
-    "conditional": ("liu2019private", "Jingcheng Liu and Kunal Talwar", "Private Selection from Private Candidates",
-                    "ACM Symposium on Theory of Computing (STOC)", 2019),
-    "dpsgd": ("abadi2016deep", "Mart{\\'i}n Abadi and Andy Chu and Ian Goodfellow and H. Brendan McMahan and Ilya "
-              "Mironov and Kunal Talwar and Li Zhang", "Deep Learning with Differential Privacy",
-              "ACM Conference on Computer and Communications Security (CCS)", 2016),
-    "losses": ("koskela2020computing", "Antti Koskela and Joonas J{\\\"a}lk{\\\"o} and Antti Honkela",
-               "Computing Tight Differential Privacy Guarantees Using {FFT}",
-               "International Conference on Artificial Intelligence and Statistics (AISTATS)", 2020),
-    "zcdp": ("bun2016concentrated", "Mark Bun and Thomas Steinke",
-             "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds",
-             "Theory of Cryptography Conference (TCC)", 2016),
-    "rdp": ("mironov2017renyi", "Ilya Mironov", "{R}{\\'e}nyi Differential Privacy",
-            "IEEE Computer Security Foundations Symposium (CSF)", 2017),
-    "gaussian": ("balle2018improving", "Borja Balle and Yu-Xiang Wang", "Improving the {G}aussian Mechanism for "
-                 "Differential Privacy: Analytical Calibration and Optimal Denoising",
-                 "International Conference on Machine Learning (ICML)", 2018),
-    "canonne-kamath-steinke": ("canonne2020discrete", "Cl{\\'e}ment L. Canonne and Gautam Kamath and Thomas Steinke",
-                               "The Discrete {G}aussian for Differential Privacy",
-                               "Advances in Neural Information Processing Systems (NeurIPS)", 2020),
+    "search": "papernot2022hyperparameter", "conditional": "liu2019private", "dpsgd": "abadi2016deep",
+    "losses": "koskela2020computing", "zcdp": "bun2016concentrated", "rdp": "mironov2017renyi",
+    "gaussian": "balle2018improving", "canonne-kamath-steinke": "canonne2020discrete",
 }  # fmt: skip
 
 
@@ -42,7 +24,8 @@ def statement_text(document: Mapping[str, Any]) -> str:
     cases = document.get("cases", [document])
     told = [" ".join(_sentences(case)) for case in cases]
     works = dict.fromkeys(work for case in cases for work in _rests_on(case))
-    return "\n\n".join([*told, *map(_entry, works)]) + "\n"
+    entries = {entry.partition(",")[0].partition("{")[2]: entry for entry in shipped("manual/works.bib").split("\n\n")}
+    return "\n\n".join([*told, *(entries[_WORKS[work]].strip() for work in works)]) + "\n"
 
 
 def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
@@ -54,7 +37,7 @@ def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
     one = (case.get("single_run") or {}).get("epsilon")
     unit, base = case.get("unit") or "one record", case.get("base", {})
     near = f"the addition or removal of {unit}" if "dpsgd" in base else f"a change of {unit}"
-    law = law_words(case.get("law") or case.get("repetitions") or {})
+    law = law_words(case.get("law") or {})
     yield f"{name}One run of the training ({run_words(base)}) satisfies ({shown(one)}, {delta})-differential privacy."
     yield (
         f"Hyperparameters were chosen by releasing the best of K runs alone, with K secret ({law}); the whole search, "
@@ -65,7 +48,7 @@ def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rests_on(case: Mapping[str, Any]) -> Iterator[str]:
-    base, law = case.get("base", {}), case.get("law") or case.get("repetitions") or {}
+    base, law = case.get("base", {}), case.get("law") or {}
     yield "search"
     if law.get("dist") == "threshold":
         yield "conditional"
@@ -76,10 +59,3 @@ def _rests_on(case: Mapping[str, Any]) -> Iterator[str]:
         yield "rdp"
     rules = {row.get("conversion") for row in case.get("bounds", ()) if row.get("method") == case.get("method")}
     yield from (rule for rule in rules if rule in _WORKS)
-
-
-def _entry(work: str) -> str:
-    key, authors, title, venue, year = _WORKS[work]
-    rows = {"author": authors, "title": title, "booktitle": venue, "year": year}
-    body = "".join(f"  {name} = {{{value}}},\n" for name, value in rows.items())
-    return f"@inproceedings{{{key},\n{body}}}"

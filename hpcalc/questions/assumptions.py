@@ -1,7 +1,7 @@
 """What a reviewer ticks, and what a user must be told beside a number.
 
-:data:`CHECKLIST` is the one place that words it: answers, tables, Markdown and the glossary of hpcalc(1) read it. Each
-item is a short line, at most 74 columns long, and sentences that say what it excludes.
+:data:`CHECKLIST` is the one place that words it: answers, tables, Markdown and the glossary of hpcalc(1) read it. Its
+text is ``manual/checklist.txt``: a key, a short line, at most 74 columns long, and sentences that say what it excludes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hpcalc.files import shipped
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.questions.rows import quantile_or_none
@@ -34,128 +35,13 @@ class Item(NamedTuple):
     meaning: str
 
 
-_STATE = "Say whether neighbours differ by adding or removing, or by replacing, one of them."
+def _items() -> Iterator[tuple[str, Item]]:
+    for stanza in shipped("manual/checklist.txt").split("\n\n"):
+        key, line, *meaning = stanza.splitlines()
+        yield key, Item(line, " ".join(meaning))
 
-CHECKLIST: dict[str, Item] = {
-    # how candidates are chosen
-    "fresh": Item(
-        "Every run draws its candidate afresh from one fixed distribution.",
-        "With replacement, and independently of the data and of earlier runs: a grid or list worked off in order, a "
-        "shuffled list, Bayesian or adaptive search do not qualify (then: --dist composition, or the option that "
-        "describes it).",
-    ),
-    "any-choice": Item(
-        "Runs may be chosen in any way; each of the {runs} is paid for.",
-        "A grid, a list, by hand, Bayesian optimisation, with whatever was seen before: runs that crashed or were "
-        "dropped count, and the choice of the next run looks at nothing but outputs of runs that are counted.",
-    ),
-    "density": Item(
-        "Each proposal's density stays within {low:g} to {high:g} of one fixed prior.",
-        "It may depend on everything seen before, the data included. Ties go to the earlier run, and the number of "
-        "runs does not depend on outcomes.",
-    ),
-    "weights": Item(
-        "Each run draws its setting with the listed weights, whatever the data.",
-        "The weights are probabilities, not counts; a setting that is run a Poisson number of times, each "
-        "independently, is drawn like this.",
-    ),
-    "unknown-weights": Item(
-        "Each run draws one of the listed settings; any fixed weights are covered.",
-        "The weights may be secret, but not depend on the data or on earlier runs.",
-    ),
-    # how many runs
-    "secret-k": Item(
-        "K is drawn from the stated law for this search and stays secret.",
-        "It is not in logs, not in run times, not in the number of checkpoints; where the released thing itself tells "
-        "K (a trial number), it is not secret.",
-    ),
-    "fixed-k": Item(
-        "K is fixed in advance, whatever the data, and its runs are fresh draws.",
-        "A grid or list of so many candidates is not fresh draws: --dist composition says what it costs.",
-    ),
-    "stop": Item(
-        "Runs repeat until one is accepted; how many that took stays secret.",
-        "The accepted run is released, not the best of several; run times and logs must not tell how many runs there "
-        "were.",
-    ),
-    "acceptance": Item(
-        "Every input accepts a run with probability at least {accept:g}.",
-        "It is a lower bound that holds for every data set (or the chance of a stop coin tossed before each run), "
-        "not an estimate from this one.",
-    ),
-    "max-runs": Item(
-        "K is drawn again while it is larger than {max_runs}.",
-        "A search that stops at the limit instead has min(K, {max_runs}) runs: that is another law, --clamp-runs.",
-    ),
-    "clamp-runs": Item(
-        "The search makes min(K, {clamp_runs}) runs.",
-        "Drawing K again while it is larger than the limit is another law, --max-runs.",
-    ),
-    # what is covered
-    "covered": Item(
-        "Every candidate satisfies the stated guarantee of one run.",
-        "A candidate with another batch size, noise or number of epochs has a guarantee of its own: list it with it "
-        "(--candidates).",
-    ),
-    "covered-each": Item(
-        "Every candidate satisfies the guarantee listed beside it.",
-        "No candidate outside the list is run.",
-    ),
-    "released": Item(
-        "Only the best run is released.",
-        "Its hyperparameters and its private score are part of it and free; other runs, learning curves and "
-        "dashboards stay secret.",
-    ),
-    "score": Item(
-        "The score is computed on public data, or its cost is inside one run.",
-        "A noisy score on the training data is part of the guarantee of one run (--gaussian S beside the training); "
-        "a score on held-out people protects the training people only.",
-    ),
-    "order": Item(
-        "A total order fixed in advance decides which run is best.",
-        "Ties are broken by a fixed rule; a crashed run counts as a run and ranks last.",
-    ),
-    # what else is released, and on which records
-    "searches": Item(
-        "Each of the {searches} searches has a K of its own and releases one winner.",
-        "The best few runs of one search are not covered.",
-    ),
-    "subset": Item(
-        "The search saw one Poisson sample of the records, at rate {subset:g}.",
-        "The sample is fresh and secret, and so are its size and whatever is computed from it without noise; runs and "
-        "scores saw the sample only, rates and normalisers were fixed in advance, and a split of fixed size is not "
-        "covered.",
-    ),
-    "then": Item(
-        "What follows holds its guarantee whatever the search released.",
-        "All of the state it starts from (weights, optimiser moments) is output that the search's guarantee covers; no "
-        "noise, data order or per-record quantity is carried over.",
-    ),
-    "then-rest": Item(
-        "What follows saw only the records outside the sample.",
-        "It may use the search's winner, its hyperparameters and its private score.",
-    ),
-    # how to state it
-    "neighbours": Item("The privacy unit and the neighbouring relation are stated.", _STATE),
-    "unit": Item("The privacy unit is {unit}; the neighbouring relation is stated.", _STATE),
-    "delta": Item(
-        "delta = {delta:g} is well below one over the number of people.",
-        "With delta = 1/N a mechanism may publish one person's record; --examples N holds delta against N.",
-    ),
-    "delta-known": Item("delta = {delta:g} is below 1/(10 N), N = {examples}.", "N is the number of privacy units."),
-    "delta-near": Item(
-        "delta = {delta:g} is between 1/(10 N) and 1/N, N = {examples}: justified.",
-        "It should be well below 1/N: a smaller delta costs little.",
-    ),
-    "delta-above": Item(
-        "delta = {delta:g} is above 1/N, N = {examples}: not acceptable as it is.",
-        "With delta = 1/N a mechanism may publish one person's record.",
-    ),
-    "both": Item(
-        "Both numbers are stated: one run and the whole search.",
-        "The cost of one run alone hides what choosing the best of many costs.",
-    ),
-}
+
+CHECKLIST = dict(_items())
 
 
 def checklist(base: Guarantee, runs: RunCount, delta: float, setup: SearchSetup | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a random number of runs is worth, and how long it takes.
+"""What a random number of runs is worth.
 
 Everything follows from the law of K alone: a good candidate is found unless every run misses it, and the best of K
 scores is distributed as ``f`` of one run's distribution function, f the probability generating function of K.
@@ -18,42 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws import AtLeastOne, Law, RunCount, finite_number
+from hpcalc.laws import AtLeastOne, Law, finite_number
 from hpcalc.logspace import Array, Prob
-from hpcalc.solve import log_minimum
 
-__all__ = [
-    "BestScore",
-    "RunTime",
-    "best_score",
-    "expected_quantile",
-    "log_tail_bound",
-    "run_time",
-    "success_probability",
-    "tail_bound",
-]
-
-
-@dataclass(frozen=True)
-class RunTime:
-    """How many runs a search makes.
-
-    Attributes
-    ----------
-    mean, sd : float
-        Mean and standard deviation of K.
-    prob_zero : float
-        Probability of a search that runs nothing and returns nothing.
-    p50, p95, p99 : int or None
-        Quantiles of K; None beyond 1e300.
-    """
-
-    mean: float
-    sd: float
-    prob_zero: float
-    p50: int | None
-    p95: int | None
-    p99: int | None
+__all__ = ["BestScore", "best_score", "success_probability"]
 
 
 @dataclass(frozen=True)
@@ -109,39 +77,7 @@ def success_probability(law: Law, p: float) -> float:
     rate = finite_number("success_rate", p, "give a probability with 0 < success_rate <= 1")
     if not 0.0 < rate <= 1.0:
         raise InvalidInput("success_rate", p, "give a probability with 0 < success_rate <= 1")
-    rank = Prob.from_u(rate)
-    return math.exp(float(law.log_survival(rank)))
-
-
-def expected_quantile(law: Law) -> float:
-    """``E[K/(K+1)]``: mean rank, among all candidates, of the best of K (0 for K = 0).
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Fixed
-    >>> expected_quantile(Fixed(3))
-    0.75
-    """
-    return law.expected_quantile
-
-
-def run_time(law: RunCount) -> RunTime:
-    """Summary of the number of runs.
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Poisson
-    >>> run_time(Poisson(40.0)).p99
-    55
-    """
-
-    def quantile(p: float) -> int | None:
-        try:
-            return law.quantile(p)
-        except InvalidInput:
-            return None
-
-    return RunTime(law.mean, law.sd, law.prob_zero, quantile(0.5), quantile(0.95), quantile(0.99))
+    return math.exp(float(law.log_survival(Prob.from_u(rate))))
 
 
 def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> BestScore:
@@ -214,48 +150,3 @@ def _weights(law: Law, counts: NDArray[np.int_]) -> Array:
     log_weight = given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width)
     weights = np.exp(log_weight)
     return np.asarray(weights / weights.sum(), dtype=float)
-
-
-def log_tail_bound(law: RunCount, k: int) -> float:
-    """Logarithm of :func:`tail_bound`, for bounds below the smallest double."""
-    runs = finite_number("k", k, "give a number of runs >= 0")
-    if runs < 0.0:
-        raise InvalidInput("k", k, "give a number of runs >= 0")
-
-    def exponent(log_s: float) -> float:
-        s = math.exp(log_s)
-        cumulant = law.cumulant(s)
-        # the two terms may be large and cancel: their rounding must not take the bound below the truth
-        return cumulant - runs * s + 1e-14 * (cumulant + runs * s)
-
-    # convex in s, so it has one valley in log s too; every point of it is a valid bound
-    # (below the lower end the bound is 1 - 1e-12 at best, and rounding hides the slope)
-    start = np.linspace(math.log(1e-12 / max(runs, 1.0)), 12.0, 40)
-    return min(log_minimum(lambda x: np.array([exponent(each) for each in x]), start, accuracy=1e-7)[1], 0.0)
-
-
-def tail_bound(law: RunCount, k: int) -> float:
-    """Upper bound on ``P[K >= k]`` from the generating function: the infimum of ``f(x) x^-k`` over ``x > 1``.
-
-    Papernot and Steinke 2022, Section 3.5. The quantiles in :func:`run_time` are exact; this is the closed-form
-    statement to quote.
-
-    Parameters
-    ----------
-    law : RunCount
-        Law of the number of runs.
-    k : int
-        Number of runs, >= 0.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Poisson
-    >>> 0.0 < tail_bound(Poisson(10.0), 30) < 1e-5
-    True
-    """
-    return max(math.exp(log_tail_bound(law, k)), math.ulp(0.0))  # never below the truth by underflow

@@ -12,7 +12,7 @@ from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Upper
 from hpcalc.questions.measures import best_score, success_probability
 
-__all__ = ["Aims", "law_document", "length_fields", "quantile_or_none", "readable", "upper_or_none"]
+__all__ = ["Aims", "finite", "law_document", "length_fields", "quantile_or_none", "upper_or_none"]
 
 _LARGEST_INTEGER = 2**53
 _MEASURES = {"quantile": "expected_quantile", "success": "success_probability", "score": "expected_score"}
@@ -107,14 +107,15 @@ class Aims:
 def quantile_or_none(runs: RunCount, p: float) -> int | float | None:
     """Quantile of K; a float where it is too large for others to read as a whole number, None beyond 1e300."""
     try:
-        return readable(runs.quantile(p))
+        count = runs.quantile(p)
     except InvalidInput:
         return None
-
-
-def readable(count: int) -> int | float:
-    """The number itself up to 2^53, a float beyond."""
     return count if count <= _LARGEST_INTEGER else float(count)
+
+
+def finite(value: float) -> float | None:
+    """The number, None where it is infinite."""
+    return value if math.isfinite(value) else None
 
 
 def upper_or_none(epsilon: float) -> Upper | None:
@@ -124,12 +125,10 @@ def upper_or_none(epsilon: float) -> Upper | None:
 
 def law_document(runs: RunCount) -> dict[str, Any]:
     """A law of K under the published keys: its name, its parameters, its mean, and the chance of no run."""
-    mean = runs.mean if math.isfinite(runs.mean) else None
-    return {"dist": runs.name, **runs.parameters(), "mean": mean, "prob_zero": runs.prob_zero}
+    return {"dist": runs.name, **runs.parameters(), "mean": finite(runs.mean), "prob_zero": runs.prob_zero}
 
 
 def length_fields(runs: RunCount, *percents: int) -> dict[str, Any]:
     """How long a search takes: the mean of K, quantiles of it, and the chance of no run."""
-    out: dict[str, Any] = {"mean_runs": runs.mean if math.isfinite(runs.mean) else None}
-    out.update({f"p{percent}_runs": quantile_or_none(runs, percent / 100.0) for percent in percents})
-    return {**out, "prob_zero": runs.prob_zero}
+    late = {f"p{percent}_runs": quantile_or_none(runs, percent / 100.0) for percent in percents}
+    return {"mean_runs": finite(runs.mean), **late, "prob_zero": runs.prob_zero}

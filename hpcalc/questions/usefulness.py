@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,8 @@ from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import Law, RunCount
-from hpcalc.questions.measures import BestScore, RunTime, best_score, run_time, success_probability
-from hpcalc.questions.rows import SCORES_COST, law_document, readable
+from hpcalc.questions.measures import BestScore, best_score, success_probability
+from hpcalc.questions.rows import SCORES_COST, finite, law_document, quantile_or_none
 
 __all__ = ["UtilityResult", "utility"]
 
@@ -25,8 +24,6 @@ class UtilityResult(Answer):
     ----------
     runs : RunCount
         The law.
-    time : RunTime
-        Number of runs: mean, standard deviation, quantiles.
     expected_quantile : float or None
         ``E[K/(K+1)]``; None for a search that stops at the first accepted run.
     success_rate, success_probability : float or None
@@ -38,7 +35,6 @@ class UtilityResult(Answer):
     """
 
     runs: RunCount
-    time: RunTime
     expected_quantile: float | None
     success_rate: float | None = None
     success_probability: float | None = None
@@ -52,8 +48,8 @@ class UtilityResult(Answer):
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about these numbers."""
         out = []
-        if self.time.prob_zero > 0.5:
-            out.append(f"with probability {self.time.prob_zero:.4g} the search runs nothing")
+        if self.runs.prob_zero > 0.5:
+            out.append(f"with probability {self.runs.prob_zero:.4g} the search runs nothing")
         if self.score is not None:
             out.append(SCORES_COST)
         if self.score is not None and self.score.prob_top > 0.5:
@@ -65,18 +61,14 @@ class UtilityResult(Answer):
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        time = self.time
         out: dict[str, Any] = {
             "hpcalc_version": __version__,
             "command": "utility",
             "law": law_document(self.runs),
-            "mean_runs": time.mean if math.isfinite(time.mean) else None,
-            "sd_runs": time.sd if math.isfinite(time.sd) else None,
-            "prob_zero": time.prob_zero,
-            **{
-                f"{name}_runs": None if count is None else readable(count)
-                for name, count in (("p50", time.p50), ("p95", time.p95), ("p99", time.p99))
-            },
+            "mean_runs": finite(self.runs.mean),
+            "sd_runs": finite(self.runs.sd),
+            "prob_zero": self.runs.prob_zero,
+            **{f"p{percent}_runs": quantile_or_none(self.runs, percent / 100.0) for percent in (50, 95, 99)},
         }
         if self.expected_quantile is not None:
             out["expected_quantile"] = self.expected_quantile
@@ -95,7 +87,7 @@ class UtilityResult(Answer):
                 "prob_best_given": score.prob_top,
                 "best_is": "smallest" if self.minimize else "largest",
             }
-        if None in (out["mean_runs"], out["sd_runs"], time.p99):
+        if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
             out["reason"] = "a number of runs above 1e300 is shown as null"
         out["warnings"] = list(self.warnings)
         return out
@@ -141,16 +133,14 @@ def utility(
     >>> round(answer.expected_quantile, 6), round(answer.success_probability, 6)
     (0.900005, 0.095163)
     """
-    time = run_time(runs)
     given = None if scores is None else tuple(scores)
     if not isinstance(runs, Law):
         for name, value in (("success_rate", success_rate), ("scores", given)):
             if value is not None:
                 raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
-        return UtilityResult(runs, time, None)
+        return UtilityResult(runs, None)
     return UtilityResult(
         runs,
-        time,
         runs.expected_quantile,
         success_rate,
         None if success_rate is None else success_probability(runs, success_rate),
