@@ -27,6 +27,7 @@ from hpcalc.bounds.renyi import Enclosure, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
+from hpcalc.guarantees.mixture import Listed
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
 
@@ -330,6 +331,8 @@ class EveryRun(Bound):
 
     @cached_property
     def _all(self) -> Guarantee:
+        if isinstance(self.base, Listed) and self.base.total == self.count:
+            return self.base.every_run
         return repeat(self.base, self.count)
 
     def rdp(self, orders: Array) -> Array | None:

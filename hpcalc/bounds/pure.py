@@ -15,7 +15,7 @@ import numpy as np
 from hpcalc.bounds.bound import Bound
 from hpcalc.conversion import PURE, Conversion
 from hpcalc.guarantees import Guarantee
-from hpcalc.laws import Law, RunCount
+from hpcalc.laws import Adaptive, Law, RunCount, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, log1mexp, softplus
 
 __all__ = ["RefinedPure", "bounds", "refined_pure", "with_slack"]
@@ -64,6 +64,10 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
         where = "supremum at u = 1/(1+e^ε)" if law.supremum_at_edge else "supremum searched over certified cells"
         citation = "Refined pure-DP bound R3 (hpcalc-theory(7)), exact" + note
         yield RefinedPure(refined_pure(core.pure_epsilon, thinned), added, citation, (where,))
+    if isinstance(law, Adaptive) and isinstance(law.law, TruncatedNegativeBinomial) and base.pure_epsilon < math.inf:
+        value = (2.0 + law.law.eta) * (base.pure_epsilon + math.log(law.high / law.low))
+        citation = "(2+η)(ε + log(HIGH/LOW)) for proposals of bounded density (hpcalc-theory(7))"
+        yield RefinedPure(value * (1.0 + 1e-14), -math.inf, citation, ())
 
 
 def refined_pure(epsilon: float, law: Law) -> float:

@@ -11,7 +11,7 @@ from hpcalc import __version__
 from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
 from hpcalc.cli.command import Command
 from hpcalc.cli.options import ACCOUNTING, GUARANTEES, LAW, NOTES, OUTPUT, RELEASE, TRAINING, select
-from hpcalc.errors import ExitCode, NoFiniteBound
+from hpcalc.errors import ExitCode
 
 if TYPE_CHECKING:
     from hpcalc.laws import RunCount
@@ -25,27 +25,14 @@ _MOST = 10_000_000  # values of one call of draw; they are held in memory
 
 def _bound(case: Case) -> Any:
     from hpcalc.cli import inputs
+    from hpcalc.cli.run import Progress
     from hpcalc.questions import bound
 
-    base, law = inputs.guarantee(case), inputs.law(case)
+    base = inputs.guarantee(case)
+    law = inputs.law(case, base)
     limits = {"max_epsilon": case["max_epsilon"], "explain": bool(case["explain"])}
-    answer = bound(base, law, **limits, **_released(case, base), **inputs.accounting(case))
-    if case["density"] is not None and not answer.bounds and base.finite:
-        case.refuse("density", "no bound covers such proposals over this base and law: use --dist composition --k K")
-    return answer
-
-
-def _released(case: Case, base: Any) -> dict[str, Any]:
-    """What else is released, as far as questions can be asked about it."""
-    from hpcalc.cli import inputs
-    from hpcalc.questions import bound
-
-    known = bound.__kwdefaults__ or {}
-    out = inputs.release(case, base)
-    for key in out:
-        if key not in known and key not in ("examples", "unit"):
-            case.refuse(key, "is not there yet: leave it out")
-    return {key: value for key, value in out.items() if key in known}
+    with Progress() as progress:
+        return bound(base, law, **limits, **inputs.release(case, base), **inputs.accounting(case), progress=progress)
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -55,67 +42,11 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     deltas = {one["delta"] for one, _ in others}
     if case.source("delta") is None and len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
-    from hpcalc.conversion import log_of_delta
-    from hpcalc.questions import release
+    from hpcalc.questions.everything import total as together
 
     delta = case["delta"] if case.source("delta") is not None else max(deltas)
-    log_delta = log_of_delta(delta)
-    parts = []
-    for one, result in others:
-        sources = [item.source for item in getattr(result, "bounds", ())]
-        if not sources:
-            raise NoFiniteBound(f"no finite total: {one.name} has no finite bound")
-        # what a case releases beside one search stands behind its one bound already
-        whole = getattr(sources[0], "whole", None)
-        parts.append(whole if whole is not None else release.released(sources, log_delta))
-    names = tuple(str(one.name) for one, _ in others)
-    everything = release.total(parts, log_delta).epsilon(case["conversion"])
-    return Total(names, delta, everything.value, everything.rule, case["max_epsilon"])
-
-
-@dataclass(frozen=True)
-class Total:
-    """What several cases cost together: ``parts`` are their names."""
-
-    parts: tuple[str, ...]
-    delta: float
-    epsilon: float
-    rule: str
-    max_epsilon: float | None
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """0, 1 over ``max_epsilon``, 3 without a finite bound."""
-        if not self.epsilon < float("inf"):
-            return ExitCode.NO_FINITE_BOUND
-        over = self.max_epsilon is not None and self.epsilon > self.max_epsilon
-        return ExitCode.OVER_BUDGET if over else ExitCode.OK
-
-    def document(self) -> dict[str, Any]:
-        """Plain document, under the keys of a bound."""
-        from hpcalc.logspace import Upper
-
-        epsilon = Upper(self.epsilon) if self.epsilon < float("inf") else None
-        limit = {} if self.max_epsilon is None else {"max_epsilon": self.max_epsilon}
-        gate = {} if self.max_epsilon is None else {"within_budget": self.exit_code == ExitCode.OK}
-        missing = {} if epsilon is not None else {"reason": "no bound is finite at this delta: give a larger delta"}
-        return {
-            "hpcalc_version": __version__,
-            "command": "bound",
-            "base": {"cases": list(self.parts)},
-            "delta": self.delta,
-            "epsilon": epsilon,
-            "method": "refined-region",
-            "single_run": {"epsilon": None},
-            "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"},
-            "bounds": [{"method": "refined-region", "epsilon": epsilon, "conversion": self.rule}],
-            "total": list(self.parts),
-            **limit,
-            **gate,
-            **missing,
-            "assumptions": ["Each case's list holds, and nothing but what the cases release is released."],
-            "warnings": [],
-        }
+    results = {str(one.name): result for one, result in others}
+    return together(results, delta=delta, conversion=case["conversion"], max_epsilon=case["max_epsilon"])
 
 
 def _convert(case: Case) -> Any:
@@ -168,7 +99,7 @@ def _compare(case: Case) -> Any:
             curves=case["plot"] is not None,
             progress=progress,
             **_own_law(case, laws, footing),
-            **_released(case, base),
+            **inputs.release(case, base),
             **inputs.accounting(case),
         )
 
@@ -260,7 +191,7 @@ def _plan(case: Case) -> Any:
             progress=progress,
             **{key: case[key] for key in _GOALS},
             **options,
-            **_released(case, base),
+            **inputs.release(case, base),
             **inputs.accounting(case),
         )
 

@@ -106,8 +106,8 @@ def _history(path: str) -> Guarantee:
     return compose(*(DPSGD(rate, noise, steps) for rate, noise, steps in read_history(path)))
 
 
-def _item(part: Case) -> Guarantee:
-    """One guarantee within a case, ``times`` times."""
+def _item(part: Case, *, times: bool = True) -> Guarantee:
+    """One guarantee within a case, ``times`` times unless that is somebody else's affair."""
     from hpcalc.guarantees import compose
 
     try:
@@ -115,7 +115,7 @@ def _item(part: Case) -> Guarantee:
         if not parts:
             names = ", ".join(name for name in GUARANTEES if name != "candidates")
             raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-        return _times(compose(*parts), part.beside.get("times"))
+        return _times(compose(*parts), part.beside.get("times") if times else None)
     except InvalidInput as error:
         if error.parameter not in part.given:
             raise CommandLineError(f"{_at(part)}{error}") from error
@@ -132,20 +132,22 @@ def _at(part: Case) -> str:
 def _candidates(case: Case) -> Guarantee:
     """Settings with guarantees of their own, of which every run draws one; under ``composition`` the runs."""
     from hpcalc.cli.spec import settings_of
-    from hpcalc.guarantees import compose
-    from hpcalc.guarantees.mixture import Mixture, WorstOf
+    from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 
     rows, weights, stated = settings_of(case)
-    parts = [_times(_grouped(case, _item(row)), case["compose"]) for row in rows]
+    # each row's own times are for the list alone
+    parts = [_times(_grouped(case, _item(row, times=False)), case["compose"]) for row in rows]
+    names = tuple(row.name or str(i + 1) for i, row in enumerate(rows))
     if case["dist"] == "composition":
         if stated:
             case.refuse("candidates", "with --dist composition every row is a run: leave the weights out")
-        if case["k"] not in (None, len(rows)):
-            case.refuse("k", f"{len(rows)} candidates are {len(rows)} runs: leave --k out")
-        return compose(*parts)
+        listed = Listed(tuple(parts), names, tuple(row.beside.get("times", 1) for row in rows))
+        if case["k"] not in (None, listed.total):
+            case.refuse("k", f"the candidates are {listed.total} runs: leave --k out")
+        return listed
     if any("times" in row.beside for row in rows):
         case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
-    return WorstOf(tuple(parts)) if weights is None else Mixture(tuple(parts), weights)
+    return WorstOf(tuple(parts), names) if weights is None else Mixture(tuple(parts), weights, names)
 
 
 def candidates_at(case: Case) -> Callable[[float], Guarantee]:
@@ -206,8 +208,11 @@ def training(case: Case, *, noise: bool) -> tuple[float, int] | None:
 # -- the law of K -----------------------------------------------------------------------------------------------------
 
 
-def law_parameters(case: Case, *, optional: bool = False) -> dict[str, Any] | None:
-    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open."""
+def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any] | None:
+    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open.
+
+    Under ``composition`` the candidates of ``base`` are the runs.
+    """
     keys = [name.replace("-", "_") for name in LAW if name != "dist"]
     parameters = {key: case[key] for key in keys if case[key] is not None and case[key] is not False}  # 0 is an eta
     dist = case["dist"]
@@ -223,7 +228,7 @@ def law_parameters(case: Case, *, optional: bool = False) -> dict[str, Any] | No
     if "clamp_runs" in parameters and "max_runs" in parameters:
         case.refuse("clamp_runs", "is another law than --max-runs: keep one of them")
     if dist == "composition" and case["candidates"] is not None:
-        parameters["k"] = 1  # the rows are the runs, and compose already
+        parameters["k"] = getattr(base, "total", 1)
     if "pmf" in parameters:
         from hpcalc.datafiles import read_pmf
 
@@ -231,11 +236,11 @@ def law_parameters(case: Case, *, optional: bool = False) -> dict[str, Any] | No
     return {"dist": dist, **parameters}
 
 
-def law(case: Case) -> RunCount:
+def law(case: Case, base: Guarantee | None = None) -> RunCount:
     """The law of K, every parameter of it known."""
     from hpcalc.laws import make_law
 
-    parameters = law_parameters(case)
+    parameters = law_parameters(case, base)
     assert parameters is not None
     return make_law(**parameters)
 
@@ -313,7 +318,7 @@ def _then(case: Case, item: Any, base: Guarantee | None) -> Guarantee:
         from hpcalc.guarantees.mixture import Mixture, WorstOf
 
         # the winner is chosen by the data: a further run of it costs what the dearest setting does
-        return WorstOf(base.parts) if isinstance(base, Mixture) else base
+        return WorstOf(base.parts, base.names) if isinstance(base, Mixture) else base
     else:
         part = _written(case, str(item))
     return _grouped(case, _item(part))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
+from hpcalc.guarantees.composition import compose, repeat
 from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders, smaller
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.pair import DominatingPair
@@ -25,7 +26,7 @@ from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, logsumexp
 
-__all__ = ["Mixture", "WorstOf"]
+__all__ = ["Listed", "Mixture", "WorstOf"]
 
 _INF = math.inf
 
@@ -104,6 +105,8 @@ class Mixture(_Several):
         Guarantees of one run of each setting.
     weights : tuple of float
         Probabilities > 0 that sum to 1 within 1e-6; they are rescaled.
+    names : tuple of str
+        What the settings are called, for answers.
 
     Raises
     ------
@@ -120,6 +123,7 @@ class Mixture(_Several):
 
     parts: tuple[Guarantee, ...]
     weights: tuple[float, ...]
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parts or len(self.parts) != len(self.weights):
@@ -217,6 +221,8 @@ class WorstOf(_Several):
     ----------
     parts : tuple of Guarantee
         Guarantees of one run of each setting.
+    names : tuple of str
+        What the settings are called, for answers.
 
     Examples
     --------
@@ -226,6 +232,7 @@ class WorstOf(_Several):
     """
 
     parts: tuple[Guarantee, ...]
+    names: tuple[str, ...] = ()
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         t = np.asarray(t, dtype=float)
@@ -244,3 +251,35 @@ class WorstOf(_Several):
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         """None: no one mechanism is known to attain all the settings' profiles."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(WorstOf):
+    """Runs of a list, each with a guarantee of its own: one of them costs at most what the dearest setting does.
+
+    Parameters
+    ----------
+    parts, names
+        As in :class:`WorstOf`.
+    counts : tuple of int
+        How often each setting is run.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import PureDP
+    >>> runs = Listed((PureDP(1.0), PureDP(2.0)), counts=(3, 1))
+    >>> runs.total, runs.every_run.pure_epsilon
+    (4, 5.0)
+    """
+
+    counts: tuple[int, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of runs."""
+        return sum(self.counts)
+
+    @cached_property
+    def every_run(self) -> Guarantee:
+        """All of them together."""
+        return compose(*(repeat(part, count) for part, count in zip(self.parts, self.counts, strict=True)))

@@ -106,20 +106,14 @@ def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, 
     """Corners ``t > 0`` of the hull of the nodes and ``(0, log_total)``, the logs of its slope's jumps, and the end."""
     t = np.concatenate([[0.0], t])
     log_delta = np.concatenate([[log_total], np.minimum(log_delta, log_total)])
-    slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
-    if not (slope[1:] < slope[:-1]).all():
-        kept, falls = [0], [_INF]
-        for i in range(1, t.size):
-            while True:
-                j = kept[-1]
-                fall = float(logsubexp(log_delta[j], log_delta[i]) - logsubexp(t[i], t[j]))
-                if fall < falls[-1]:
-                    break
-                kept.pop()
-                falls.pop()
-            kept.append(i)
-            falls.append(fall)
-        t, log_delta, slope = t[kept], log_delta[kept], np.array(falls[1:])
+    while True:
+        slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
+        corner = np.concatenate(
+            [[True], slope[1:] < slope[:-1], [True]]
+        )  # what is above a chord is no part of the hull
+        if corner.all():
+            break
+        t, log_delta = t[corner], log_delta[corner]
     return t[1:], logsubexp(slope, np.append(slope[1:], -_INF)), float(log_delta[-1])
 
 

@@ -374,8 +374,12 @@ class _Planner:
             return f"the {most} {measure}, {value},{several}" if len(fit) > 1 else f"{only}; {measure} {value}"
         if self.kind == "subset":
             single = cost.single_run if cost is not None else None
-            beside = "" if single is None else f"; one run that is not tuned costs ε = {round_up(single.value, 5):g}"
-            return f"the least ε, at the best of the sampling rates looked at{beside}"
+            told = "the least ε, at the best of the sampling rates looked at"
+            if single is None or cost is None:
+                return told
+            if cost.epsilon < single.value:
+                return f"{told}; it costs less than one run that is not tuned, ε = {round_up(single.value, 5):g}"
+            return f"{told}; one run that is not tuned costs ε = {round_up(single.value, 5):g}"
         if self.kind != "runs":
             alone = f"the least noise that meets {within}"
             return alone if len(fit) == 1 else f"the least noise{several}{self._against_quality(fit)}"

@@ -127,6 +127,8 @@ def released(
     subset: float | None = None,
     then: Sequence[Guarantee] = (),
     then_on: str = "all",
+    search: DominatingPair | None = None,
+    tolerance: float = 1e-3,
 ) -> Everything:
     """Everything that is released: searches, on a sample of the records or not, then other runs.
 
@@ -144,6 +146,10 @@ def released(
         Released afterwards, each possibly chosen by the searches' answers.
     then_on : {"all", "rest"}
         Whether ``then`` saw all records or those outside the sample.
+    search : DominatingPair, optional
+        :func:`search_pair` of the bounds, where it is at hand.
+    tolerance : float
+        Relative error of delta that is aimed at for what follows; any is sound.
 
     Returns
     -------
@@ -160,8 +166,8 @@ def released(
     True
     """
     floor = log_delta - _BEYOND
-    out = _repeated(search_pair(bounds, log_delta), searches, floor)
-    final = pair_of(compose(*then)) if then else None
+    out = _repeated(search_pair(bounds, log_delta) if search is None else search, searches, floor)
+    final = pair_of(compose(*then), tolerance) if then else None
     if subset is not None and final is not None and then_on == "rest":
         return Everything(then_on_the_rest(out, final, subset, floor=floor), (), log_delta)
     out = out if subset is None else on_a_sample(out, subset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,13 @@ import numpy as np
 from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, ProfileBound, bounds_for, named_by
+from hpcalc.bounds.exact import ExactBound
+from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, RenyiCurve, epsilon_at, epsilon_from_profile, epsilon_from_rdp, log_of_delta
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, repeat
-from hpcalc.laws import Law, RunCount
+from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
+from hpcalc.laws import AnyRuns, Law, RunCount
 from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, log1mexp, logsubexp, round_up
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.assumptions import assumptions, warnings_of
@@ -61,6 +64,24 @@ class Evaluated:
     source: Bound = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A setting with a guarantee of its own: ε of one run of it, and of a search over it alone.
+
+    ``weight`` is None where it is unknown.
+    """
+
+    name: str
+    weight: float | None
+    single_run: float
+    epsilon: float
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        known = {"name": self.name, "weight": self.weight}
+        return {**known, "single_run": upper(self.single_run), "epsilon": upper(self.epsilon)}
+
+
 def _evaluated(source: Bound, log_delta: float, rule: str) -> Evaluated:
     answer = source.epsilon(log_delta, rule)
     named = answer.rule if not isinstance(source, ProfileBound) else None
@@ -101,6 +122,8 @@ class BoundResult(Answer):
         How the search was run, and what else is released.
     search : float or None
         ε of one search alone, where more than that is released.
+    candidates : tuple of Candidate
+        Settings with guarantees of their own, each as if it were the only one.
     """
 
     base: Guarantee
@@ -119,6 +142,7 @@ class BoundResult(Answer):
     reason: str | None = None
     setup: SearchSetup = field(default_factory=SearchSetup)
     search: float | None = None
+    candidates: tuple[Candidate, ...] = ()
 
     @property
     def best(self) -> Evaluated | None:
@@ -216,16 +240,7 @@ class BoundResult(Answer):
         epsilons : ndarray, optional
             Default: 50 values from 0 to well beyond the ε at this δ, and that ε.
         """
-        if epsilons is None:
-            some = math.isfinite(self.epsilon) and self.epsilon > 0.0
-            epsilons = np.linspace(0.0, 3.0 * self.epsilon if some else 10.0, 51)
-            if some:  # the answer itself, so that a reader of the points finds it again
-                epsilons = distinct(np.append(epsilons, self.epsilon))
-        log_delta = self.log_profile(np.asarray(epsilons, dtype=float))
-        out: list[dict[str, float | None]] = []
-        for eps, log_d in zip(epsilons.tolist(), log_delta.tolist(), strict=True):
-            out.append({"epsilon": eps, **delta_fields(log_d)})
-        return out
+        return points_of(self.log_profile, self.epsilon, epsilons)
 
     def log_profile(self, epsilons: Array) -> Array:
         """Log of δ of the whole search at each ε (the smallest over the bounds evaluated)."""
@@ -244,6 +259,7 @@ class BoundResult(Answer):
             "command": "bound",
             "base": self.base.describe(),
             "law": law_document(self.runs),
+            **self.setup.document(),
             "delta": self.delta,
             "epsilon": upper(self.epsilon),
         }
@@ -254,9 +270,11 @@ class BoundResult(Answer):
         out["single_run"] = {"epsilon": upper(self.single_run.value) if self.single_run is not None else None}
         if self.composition is not None:
             out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
-        out["lower_bound"] = _lower_row(self.lower)
+        out["lower_bound"] = _lower_row(self.lower, self.setup.no_mechanism)
         if self.search is not None:
             out["search"] = {"epsilon": upper(self.search)}
+        if self.candidates:
+            out["candidates"] = [item.document() for item in self.candidates]
         if self.max_epsilon is not None:
             out["max_epsilon"] = self.max_epsilon
             out["within_budget"] = self.exit_code == ExitCode.OK
@@ -298,15 +316,26 @@ def _row(bound: Evaluated) -> dict[str, Any]:
     return out
 
 
-def _lower_row(lower: LowerBound | None) -> dict[str, Any]:
+def _lower_row(lower: LowerBound | None, reason: str) -> dict[str, Any]:
     if lower is None:
-        reason = "no mechanism is known that meets this guarantee and costs more than nothing"
+        reason = reason or "no mechanism is known that meets this guarantee and costs more than nothing"
         return {"epsilon": None, "mechanism": None, "reason": reason}
     return {
         "epsilon": Lower(lower.epsilon) if math.isfinite(lower.epsilon) else None,
         "mechanism": lower.mechanism,
         **({} if math.isfinite(lower.epsilon) else {"reason": "the mechanism has no finite epsilon at this delta"}),
     }
+
+
+def points_of(log_profile: Callable[[Array], Array], epsilon: float, at: Array | None = None) -> list[dict[str, Any]]:
+    """Points of a privacy profile: by default 51 to well beyond an answer ``epsilon``, and at that itself."""
+    if at is None:
+        some = math.isfinite(epsilon) and epsilon > 0.0
+        at = np.linspace(0.0, 3.0 * epsilon if some else 10.0, 51)
+        at = distinct(np.append(at, epsilon)) if some else at  # so that a reader of the points finds it again
+    asked = np.asarray(at, dtype=float)
+    log_delta = log_profile(asked).tolist()
+    return [{"epsilon": eps, **delta_fields(log_d)} for eps, log_d in zip(asked.tolist(), log_delta, strict=True)]
 
 
 def finite(value: float) -> float | None:
@@ -352,6 +381,7 @@ def bound(
     density: tuple[float, float] | None = None,
     examples: int | None = None,
     unit: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> BoundResult:
     """Privacy cost of a whole search: K runs, K random, the best one released.
 
@@ -389,6 +419,8 @@ def bound(
         Number of privacy units N: δ is held against 1/N.
     unit : str, optional
         The privacy unit in words, for the checklist.
+    progress : callable, optional
+        Called with (done, expected) steps, where ``base`` has several settings.
 
     Returns
     -------
@@ -423,12 +455,13 @@ def bound(
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
     setup = SearchSetup(searches, subset, tuple(then), then_on, density, examples, unit)
-    law = runs if density is None else _adaptive(runs, density)
+    law = setup.law(runs)
     sources = bounds_for(base, law, restrict, method)
     found = [_evaluated(source, log_delta, conversion) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     reason = None if best < math.inf else _why_not(base, runs, log_delta, method, sources)
-    known = lower and base.finite and setup.plain and density is None
+    known = lower and base.finite and not setup.no_mechanism
+    settings = _candidates(base, law, log_delta, conversion, progress or (lambda *_: None)) if lower else ()
     alone = None if setup.plain else best
     if not setup.plain and best < math.inf:
         whole = _everything(sources, log_delta, setup)
@@ -450,15 +483,34 @@ def bound(
         reason,
         setup,
         alone,
+        settings,
     )
 
 
-def _adaptive(runs: RunCount, density: tuple[float, float]) -> RunCount:
-    from hpcalc.laws import Adaptive
+def _candidates(
+    base: Guarantee, law: RunCount, log_delta: float, rule: str, progress: Callable[[int, int], None]
+) -> tuple[Candidate, ...]:
+    """What each setting would cost if it were the only one."""
+    if not isinstance(base, (Mixture, WorstOf)) or not base.finite:
+        return ()
+    out: list[Candidate] = []
+    count = len(base.parts)
+    for i, part in enumerate(base.parts):
+        single = _single_run(part, log_delta, rule)
+        one = math.inf if single is None else single.value
+        whole = one if isinstance(law, AnyRuns) else _alone(part, law, log_delta, rule)
+        weight = base.weights[i] if isinstance(base, Mixture) else None
+        out.append(Candidate(base.names[i] if base.names else str(i + 1), weight, one, whole))
+        progress(i + 1, count + 1)
+    return tuple(out)
 
-    if not isinstance(runs, Law):
-        raise InvalidInput("density", density, f"does not go with {runs.name}: its runs are not draws from one prior")
-    return Adaptive(runs, *density)
+
+def _alone(part: Guarantee, law: RunCount, log_delta: float, rule: str) -> float:
+    """ε of a search over one setting; where Theorem E is attained no other bound is asked."""
+    bounds = bounds_for(part, law)
+    exact = [bound for bound in bounds if isinstance(bound, ExactBound) and bound.attained and log_delta > -math.inf]
+    found = min((bound.epsilon(log_delta, rule).value for bound in exact), default=math.inf)
+    return found if found < math.inf else min((one.epsilon(log_delta, rule).value for one in bounds), default=found)
 
 
 def _everything(sources: list[Bound], log_delta: float, setup: SearchSetup) -> Bound:
@@ -519,6 +571,8 @@ def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -
     """Naive composition of the mean number of runs, rounded up."""
     count = math.ceil(runs.mean * (1.0 - 1e-12)) if math.isfinite(runs.mean) else 10**15
     count = max(count, 1)
+    if isinstance(base, Listed) and base.total == count:
+        return count, EveryRun(base, count).epsilon(log_delta, rule).value
     if not base.finite:
         return count, math.inf
     core = base.core

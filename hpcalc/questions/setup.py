@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import Guarantee
+from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 
 __all__ = ["SearchSetup"]
 
@@ -64,3 +66,26 @@ class SearchSetup:
     def plain(self) -> bool:
         """Whether one plain search is all that is released."""
         return self.searches == 1 and self.subset is None and not self.then
+
+    def law(self, runs: RunCount) -> RunCount:
+        """The law of K, with the densities that proposals may have."""
+        if self.density is None or isinstance(runs, AnyRuns):  # chosen in any way at all
+            return runs
+        if not isinstance(runs, Law):
+            raise InvalidInput("density", self.density, f"does not go with {runs.name}: its runs follow no prior")
+        return Adaptive(runs, *self.density)
+
+    def document(self) -> dict[str, Any]:
+        """What was said, under the published keys."""
+        out: dict[str, Any] = {"searches": self.searches} if self.searches > 1 else {}
+        out |= {} if self.subset is None else {"subset": self.subset}
+        out |= {"then": [part.describe() for part in self.then]} if self.then else {}
+        out |= {} if self.subset is None or not self.then else {"then_on": self.then_on}
+        return out | ({} if self.density is None else {"density": list(self.density)})
+
+    @property
+    def no_mechanism(self) -> str:
+        """Why no explicit mechanism stands beside the answer; empty where one may."""
+        if self.density is not None:
+            return "no mechanism is known that attains the price of adaptive proposals"
+        return "" if self.plain else "no mechanism is known for a search together with what else is released"

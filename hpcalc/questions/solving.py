@@ -9,19 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from hpcalc.bounds import bounds_for
 from hpcalc.catalog import GUARANTEES
+from hpcalc.conversion import log_of_delta
 from hpcalc.errors import TargetOutOfReach
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import round_down, round_up
 from hpcalc.questions.accountant import MOST_RUNS, Accountant, cost_fields
+from hpcalc.questions.release import released, search_pair
 from hpcalc.questions.rows import Aims, law_document, length_fields, quantile_or_none, upper_or_none
 from hpcalc.questions.search_cost import BoundResult
+from hpcalc.questions.setup import SearchSetup
 from hpcalc.solve import Crossing, Grid, first_true
 
 __all__ = ["NOISES", "Solution", "solve_noise", "solve_runs", "solve_subset", "solve_success", "unreachable"]
 
+_ROUGH = 3e-2  # of delta, where rates are only compared
 _IN_TURN = 20  # numbers of runs asked one after another where ε need not rise with them
 
 
@@ -202,19 +207,30 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
     target : float, optional
         What everything released may cost.
     """
-    costs: dict[float, BoundResult] = {}
+    setup = SearchSetup(**{**ask.release, "subset": 0.5})  # at any rate
+    log_delta, costs = log_of_delta(ask.delta), dict[float, float]()
+    orders = None if ask.orders is None else np.array(sorted({float(order) for order in ask.orders}))
+    bounds = bounds_for(base, setup.law(runs), orders, ask.method)
+    # the search is the same at every rate; what follows it is rough until the rate is found
+    search = search_pair(bounds, log_delta) if bounds else None
 
     def cost(rate: float) -> float:
         if rate not in costs:
-            costs[rate] = replace(ask, release={**ask.release, "subset": rate}).cost(base, runs)
-        return costs[rate].epsilon
+            ask.tick()
+            whole = released(
+                bounds, log_delta, searches=setup.searches, subset=rate, then=setup.then, then_on=setup.then_on,
+                search=search, tolerance=_ROUGH,
+            )  # fmt: skip
+            costs[rate] = whole.epsilon(ask.conversion).value
+        return costs[rate]
 
-    rate, least = best_rate(cost)
+    rate = best_rate(cost)[0] if search is not None else 0.1
+    found = replace(ask, release={**ask.release, "subset": rate}).cost(base, runs)
     family = family_of(runs)
-    if not ask.meets(costs[rate], target):
-        why = f"the least it can cost, at subset = {rate:g}, is ε = {round_up(least, 5):g}"
-        return Solution(family, "subset", cost=costs[rate], reason=why)
-    return Solution(family, "subset", rate, runs, costs[rate])
+    if not ask.meets(found, target):
+        why = f"the least it can cost, at subset = {rate:g}, is ε = {round_up(found.epsilon, 5):g}"
+        return Solution(family, "subset", cost=found, reason=why)
+    return Solution(family, "subset", rate, runs, found)
 
 
 def best_rate(cost: Callable[[float], float]) -> tuple[float, float]:
