@@ -16,7 +16,7 @@ from hpcalc.guarantees.curves import ZCDP, CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, ndtri_exp
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, logaddexp, logsubexp
 
 __all__ = [
     "ApproxDP",
@@ -62,8 +62,8 @@ class _WithSlack(Guarantee):
         return self.core.pure_epsilon if self.slack == 0.0 else _INF
 
     @property
-    def kinks(self) -> Array:
-        return _slack_kinks(self.slack, self.core)
+    def breakpoints(self) -> Array:
+        return self.core.breakpoints  # of what is left once the slack is set aside
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,6 @@ class ApproxDP(_WithSlack):
     @property
     def core(self) -> Guarantee:
         return PureDP(self.epsilon)
-
-
-def _slack_kinks(slack: float, core: Guarantee) -> Array:
-    """The core's corners moved into the mixture, and the rank at which v reaches 1."""
-    if slack <= 0.0 or slack >= 1.0:
-        return core.kinks
-    moved = log_ndtr(core.kinks) + math.log1p(-slack)
-    return ndtri_exp(np.concatenate([moved, [math.log1p(-slack)]]))
 
 
 def _log_keep(slack: float) -> float:
@@ -193,7 +185,7 @@ class Composition(_WithSlack):
         out: dict[str, Any] = {}
         for part, _ in self.parts:
             for key, value in part.describe().items():
-                if key in out:
+                if key in out and key != "group":
                     earlier = out[key] if isinstance(out[key], _Several) else _Several([out[key]])
                     out[key] = _Several([*earlier, value])
                 else:
@@ -258,10 +250,6 @@ class Composition(_WithSlack):
     @property
     def exact_profile(self) -> bool:  # type: ignore[override]
         return self.core.exact_profile
-
-    @property
-    def region_tolerance(self) -> float:  # type: ignore[override]
-        return self.core.region_tolerance
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]

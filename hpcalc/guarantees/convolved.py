@@ -169,10 +169,6 @@ class ConvolvedBase(CurveBase):
         return fits(self.loss_steps())
 
     @property
-    def region_tolerance(self) -> float:  # type: ignore[override]
-        return 1e-13 if self.exact_profile else 1e-7
-
-    @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         if self.pure_epsilon == 0.0 or not self.finite or self.exact_profile:
             return ()

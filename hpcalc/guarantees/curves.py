@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, smaller
+from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders, smaller
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, search_orders, tradeoff_from_rdp
@@ -44,7 +44,6 @@ class CurveBase(Guarantee):
     """Shared by guarantees of which only the Rényi curve is known: profile and region follow from it."""
 
     exact_profile = False
-    region_tolerance = 1e-7
 
     @cached_property
     def _profile_lines(self) -> tuple[Array, Array]:
@@ -82,10 +81,10 @@ class CurveBase(Guarantee):
         return self.orders
 
     def region(self, rank: Prob) -> Prob:
-        out = region_from_rdp(self, rank, self.orders)
-        if self.pure_epsilon < _INF:
-            out = smaller(out, PureDP(self.pure_epsilon).region(rank))
-        return out
+        pure = PureDP(self.pure_epsilon).region(rank)
+        if self.pure_epsilon == 0.0 or not self.finite:
+            return pure
+        return smaller(region_from_rdp(self, rank, self._binding_orders), pure)
 
 
 @dataclass(frozen=True)
@@ -136,11 +135,6 @@ class ZCDP(CurveBase):
                     break
             order = 1.0 + np.exp(x)
             return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
-
-    def region(self, rank: Prob) -> Prob:
-        if self.rho == 0.0:
-            return rank
-        return certain(rank) if self.rho == _INF else super().region(rank)
 
     @property
     def zcdp_rho(self) -> float:
@@ -254,14 +248,8 @@ class RDPCurve(CurveBase):
 
     @property
     def _binding_orders(self) -> Array | None:
-        return self._finite_points[0]
-
-    def region(self, rank: Prob) -> Prob:
-        if self.pure_epsilon == _INF:
-            return super().region(rank)
         # the orders beside the given ones are implied by pure DP, whose region is a closed form
-        known, pure = self._finite_points[0], PureDP(self.pure_epsilon).region(rank)
-        return smaller(region_from_rdp(self, rank, known), pure) if known.size else pure
+        return self._finite_points[0]
 
 
 @dataclass(frozen=True)
@@ -335,8 +323,8 @@ class ProfileCurve(Guarantee):
         return np.where(before >= 0, np.minimum(out, log_delta[before]), out)
 
     @property
-    def kinks(self) -> Array:
-        return self.pair.kinks
+    def breakpoints(self) -> Array:
+        return self.pair.breakpoints
 
     def region(self, rank: Prob) -> Prob:
         return self.pair.region(rank)

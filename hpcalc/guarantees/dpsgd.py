@@ -187,7 +187,8 @@ class DPSGD(ConvolvedBase):
         object.__setattr__(self, "records", checked_group(self.records))
 
     def describe(self) -> dict[str, Any]:
-        return {"dpsgd": [self.rate, self.sigma, self.steps]}
+        group = {} if self.records == 1 else {"group": self.records}
+        return {"dpsgd": [self.rate, self.sigma, self.steps], **group}
 
     def label(self) -> str:
         return self.label_of([(self, 1)])
@@ -246,10 +247,6 @@ class DPSGD(ConvolvedBase):
     @property
     def exact_profile(self) -> bool:  # type: ignore[override]
         return self._plain is not None or super().exact_profile
-
-    @property
-    def region_tolerance(self) -> float:  # type: ignore[override]
-        return self._plain.region_tolerance if self._plain is not None else super().region_tolerance
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]

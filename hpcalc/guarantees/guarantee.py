@@ -37,8 +37,6 @@ class Guarantee(ABC):
     exact_profile: bool = True
     #: Probability set aside by (ε, δ) parts; the rest of the guarantee is :attr:`core`.
     slack: float = 0.0
-    #: Relative error of ``log_v`` that ``region`` may have (it then errs upwards).
-    region_tolerance: float = 1e-13
     #: Ready-made sentences for a reviewer about this base, beyond the general ones.
     notes: tuple[str, ...] = ()
     #: Things the user should know about the computation.
@@ -191,12 +189,8 @@ class Guarantee(ABC):
         """The guarantee that holds outside the :attr:`slack`."""
         return self
 
-    #: Whether :meth:`discretised_pair` speaks for this base (it may still be too large to answer).
+    #: Whether a finite mechanism that this base can be post-processed to may be had by :meth:`attained_tradeoff`.
     has_own_pair: bool = False
-
-    def discretised_pair(self) -> tuple[Array, Array] | None:
-        """``(log q, log q')`` of a finite mechanism this base can be post-processed to; None if none is at hand."""
-        return None
 
     def repeated_profile(self, count: int, log_delta: float) -> Callable[[Array], Array] | None:
         """Log profile of ``count`` uses at ``t >= 0``, accurate near ``log_delta``; None if the Rényi curve must do."""
@@ -215,7 +209,12 @@ class Guarantee(ABC):
         return bool(self.log_profile(np.array([1e12]))[0] > -1e-12)
 
     @property
-    def kinks(self) -> Array:
+    def region_tolerance(self) -> float:
+        """Relative error of ``log_v`` that ``region`` may have (it then errs upwards)."""
+        return 1e-13 if self.exact_profile else 1e-7
+
+    @property
+    def breakpoints(self) -> Array:
         """Normal scores of ranks where the region has a corner (grids put a node there)."""
         return np.empty(0)
 

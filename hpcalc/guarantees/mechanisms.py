@@ -108,7 +108,7 @@ class PureDP(Guarantee):
         return from_lines(t, np.full(t.shape, -_INF), attained=True)
 
     @property
-    def kinks(self) -> Array:
+    def breakpoints(self) -> Array:
         return ndtri_exp(np.array([-float(softplus(self.epsilon))])) if self.epsilon < 700.0 else np.empty(0)
 
     @property
@@ -269,11 +269,6 @@ class Laplace(Guarantee):
     @property
     def pure_epsilon(self) -> float:
         return 1.0 / self.scale if self.scale > 0.0 else _INF
-
-    @property
-    def kinks(self) -> Array:
-        c, log2 = self.pure_epsilon, math.log(2.0)
-        return ndtri_exp(np.array([-c - log2, -log2])) if c < 700.0 else np.empty(0)
 
     @property
     def loss_jump(self) -> float:  # type: ignore[override]

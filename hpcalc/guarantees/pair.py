@@ -22,9 +22,9 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders, normal_score
+from hpcalc.guarantees.loss_distribution import LossTable
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
-from hpcalc.guarantees.region import region_from_profile
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, logsumexp
 
@@ -217,14 +217,14 @@ class DominatingPair(Guarantee):
         return t[some], self.log_profile(t[some])
 
     @cached_property
-    def kinks(self) -> Array:
+    def breakpoints(self) -> Array:
         ends = [self.tradeoff(direction).w for direction in (0, 1)]
         scores = np.concatenate([normal_score(end) for end in ends])
         scores = distinct(scores[np.isfinite(scores)])
         return scores[distinct(np.linspace(0, max(scores.size - 1, 0), min(scores.size, _LINES)).astype(np.intp))]
 
     def region(self, rank: Prob) -> Prob:
-        return region_from_profile(*self._lines, rank)
+        return LossTable(*self._lines).region(rank)
 
 
 def _sums(log_mass: Array) -> Array:

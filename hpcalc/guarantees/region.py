@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
-from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, log1mexp, logaddexp, logsubexp, softplus
+from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, log1mexp, logsubexp, softplus
 
-__all__ = ["RenyiCurve", "region_from_profile", "region_from_rdp", "search_orders", "tradeoff_from_rdp"]
+__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "tradeoff_from_rdp"]
 
 
 class RenyiCurve(Protocol):
@@ -420,24 +420,3 @@ def _newton_move(order: Array, spend: Array, side: Array, point: Prob, z: Array)
         low = np.log1p(np.clip(np.where(curved > 0.0, -slope / curved, -np.sign(slope)), -0.99, 9.0))
         move = np.where(h * np.abs(gain - loss) < 0.1, low, np.clip(move, -0.7, 0.7))
     return np.nan_to_num(move), np.nan_to_num(slope)
-
-
-def region_from_profile(t: Array, log_delta: Array, rank: Prob) -> Prob:
-    """Region allowed by points of a privacy profile.
-
-    ``v <= e^t u + delta(t)`` and ``1 - v >= e^-t (1 - u - delta(t))`` at every point, so the minimum over any grid of
-    ``t >= 0`` is valid.
-
-    Parameters
-    ----------
-    t, log_delta : ndarray, shape (m,)
-        Points of the profile, ``t >= 0``.
-    rank : Prob
-        Probabilities ``u``, shape (n,).
-    """
-    log_u, log_q = np.ravel(rank.log_u)[:, None], np.ravel(rank.log_q)[:, None]
-    log_v = np.min(logaddexp(t + log_u, log_delta), axis=1)
-    log_qv = np.max(logsubexp(np.maximum(log_q, log_delta), log_delta) - t, axis=1)
-    log_v = np.clip(np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), np.ravel(rank.log_u), 0.0)
-    log_qv = np.minimum(np.maximum(log_qv, log1mexp(log_v)), np.ravel(rank.log_q))
-    return Prob(log_v.reshape(rank.log_u.shape), log_qv.reshape(rank.log_u.shape))

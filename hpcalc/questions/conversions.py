@@ -157,7 +157,6 @@ class _Restricted(Guarantee):
         self.orders = orders[np.isfinite(orders)]
         self.exact_profile = base.exact_profile
         self.slack = base.slack
-        self.region_tolerance = base.region_tolerance
 
     def describe(self) -> dict[str, Any]:
         return self._base.describe()
