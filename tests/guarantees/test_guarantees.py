@@ -195,7 +195,6 @@ def test_profile_and_region_agree(base):
             assert best >= bound - 5e-4  # the nodes miss corners by at most half a step
 
 
-
 def test_echo():
     assert PureDP(1).describe() == {"pure": 1.0}
     assert ApproxDP(1.0, 1e-9).describe() == {"approx_dp": [1.0, 1e-9]}
@@ -498,7 +497,6 @@ def test_losses_order_the_answers():
 # ---------------------------------------------------------------------------------------------------------------
 # At the edges
 # ---------------------------------------------------------------------------------------------------------------
-
 
 
 def test_a_curve_that_is_infinite_everywhere_says_nothing():
