@@ -9,7 +9,7 @@ Python interpreters are looked for on the path and where pyenv keeps them. ``--p
 own answers.
 
 Exponentials differ in their last bit between builds of NumPy. What is printed must not: searches over discrete choices
-(orders of a mechanism's outcomes, prices of ranks, cells to refine) settle ties by rule. Only how many cells were
+(orders of a mechanism's outcomes, cells to refine) settle ties by rule. Only how many cells were
 refined may differ. The exit code is 1 if any number differs by more than one unit of its tenth digit.
 """
 

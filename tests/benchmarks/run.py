@@ -64,6 +64,9 @@ def process(quick: bool) -> None:
         "hpcalc bound, zCDP": [*own, *BOUND, "--zcdp", "0.1"],
         "hpcalc bound, Gaussian": [*own, *BOUND, "--gaussian", "2.236"],
         "hpcalc bound, pure": [*own, *BOUND, "--pure", "1"],
+        "hpcalc bound, DP-SGD": [*own, *BOUND, "--dpsgd", "0.01", "1.1", "200"],
+        "hpcalc plan, zCDP, five laws": [*own, "plan", "--zcdp", "0.1", "--target-epsilon", "4"],
+        "hpcalc compare, zCDP": [*own, "compare", "--zcdp", "0.1", "--mean", "10"],
     }
     if not quick:
         question = (
@@ -71,7 +74,6 @@ def process(quick: bool) -> None:
             "a.compose(e.RepeatAndSelectDpEvent(e.ZCDpEvent(0.1), 10, float('inf'))); print(a.get_epsilon(1e-6))"
         )
         commands["the same question to dp-accounting (zCDP)"] = [sys.executable, "-c", question]
-        commands["hpcalc plan, zCDP, five laws"] = [*own, "plan", "--zcdp", "0.1", "--target-epsilon", "4"]
     runs = 3 if quick else 9
     times: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
     for count in range(runs + 1):
@@ -235,7 +237,7 @@ def bulk(quick: bool) -> None:
 #: Name, description and size of each bulk load.
 BULK = {
     "paper": ("bounds by the paper's theorems, zCDP, mixed laws", 10_000),
-    "refined": ("refined profile bounds, Gaussian, mixed laws", 1_000),
+    "refined": ("Theorem E, Gaussian, mixed laws", 1_000),
     "spec": ("cases of one --spec list, the paper's theorems with lower bounds, whole process", 200),
 }
 
