@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from hpcalc.answer import Answer as _Answer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __date__ = "2026-11-28"  # of the release; printed in the man pages, which must not change from build to build
 
 if TYPE_CHECKING:
+    from hpcalc.drawing import best_of_k, draw
     from hpcalc.errors import (
         DataFileError,
         ExitCode,
@@ -101,10 +102,12 @@ __all__ = [
     "TruncatedNegativeBinomial",
     "__date__",
     "__version__",
+    "best_of_k",
     "bound",
     "compare",
     "compose",
     "convert",
+    "draw",
     "make_law",
     "parse_law",
     "plan",
@@ -114,6 +117,7 @@ __all__ = [
 
 _HOME = {
     "questions": ("bound", "compare", "convert", "plan", "utility"),
+    "drawing": ("best_of_k", "draw"),
     "guarantees": (
         "ApproxDP",
         "Guarantee",
@@ -181,4 +185,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

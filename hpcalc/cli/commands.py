@@ -235,14 +235,12 @@ def _draw(case: Case) -> DrawResult:
     import random
 
     from hpcalc.cli import inputs
+    from hpcalc.drawing import NOT_DRAWN
 
     if case["count"] > _MOST:
         case.refuse("count", f"give at most {_MOST}")
-    if case["dist"] == "threshold":
-        case.refuse("dist", "there is no K to draw: the search runs until a run is accepted, and stops there; the best "
-                    "of a drawn K is another, dearer mechanism")  # fmt: skip
-    if case["dist"] == "composition":
-        case.refuse("dist", "there is no K to draw: its runs are chosen in any way, and every one is paid for")
+    if case["dist"] in NOT_DRAWN:
+        case.refuse("dist", NOT_DRAWN[case["dist"]])
     law = inputs.law(case)
     entropy = random.SystemRandom()
     return DrawResult(law, tuple(law.sample(entropy) for _ in range(case["count"])))

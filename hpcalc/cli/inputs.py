@@ -79,7 +79,7 @@ def _parts(case: Case) -> Iterator[Guarantee]:
         make, reader = load(row.target), _READERS.get(name)
         for value in case[name.replace("-", "_")] or ():
             if reader is not None:
-                yield make(load(f"hpcalc.datafiles.{reader}")(value), {name.replace("-", "_"): value})
+                yield make(load(f"hpcalc.datafiles.{reader}")(value), echo={name.replace("-", "_"): value})
             else:
                 yield make(*value) if isinstance(value, tuple) else make(value)
     for path in case["history"] or ():

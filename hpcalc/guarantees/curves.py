@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 _INF = math.inf
+
+#: A table, its pairs, or its first column (the second is then given beside it).
+Points: TypeAlias = "Mapping[float, float] | Iterable[tuple[float, float]] | Iterable[float]"
 
 
 def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
@@ -147,15 +150,21 @@ class ZCDP(CurveBase):
 
 def _distinct_points(
     parameter: str,
-    points: Mapping[float, float] | Iterable[tuple[float, float]],
+    points: Points,
+    values: Iterable[float] | None,
     checked: Callable[[float, float], tuple[float, float]],
     twice: str,
     none: str,
 ) -> tuple[tuple[float, float], ...]:
     """Checked points by increasing first number; ``twice`` and ``none`` say what to do about such points."""
     clean: dict[float, float] = {}
+    if values is not None:
+        firsts, seconds = list(points), list(values)
+        if len(firsts) != len(seconds):
+            raise InvalidInput(parameter, len(seconds), f"give as many values as points, {len(firsts)}")
+        points = zip(firsts, seconds, strict=True)  # type: ignore[arg-type]  # what is no number is refused below
     for point in points.items() if isinstance(points, Mapping) else points:
-        x, y = checked(*point)
+        x, y = checked(*point)  # type: ignore[misc]
         if clean.setdefault(x, y) != y:
             raise InvalidInput(parameter, x, twice)
     if not clean:
@@ -172,21 +181,25 @@ class RDPCurve(CurveBase):
 
     Parameters
     ----------
-    points : mapping or iterable of pairs
-        Order in (1, inf] to ε >= 0.
+    points : mapping, iterable of pairs, or array_like of float
+        Order in (1, inf] to ε >= 0; or the orders alone.
+    values : array_like of float, optional
+        The ε at each order, where ``points`` are the orders alone.
 
     Examples
     --------
     >>> curve = RDPCurve({2.0: 1.0, 4.0: 1.5})
     >>> [round(float(x), 4) for x in curve.rdp([1.5, 2.0, 3.0, 5.0])]
     [1.0, 1.0, 1.375, inf]
+    >>> curve == RDPCurve([2.0, 4.0], [1.0, 1.5])
+    True
     """
 
     points: tuple[tuple[float, float], ...]
     echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __init__(
-        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
     ) -> None:
         def checked(order: float, epsilon: float) -> tuple[float, float]:
             order = checked_number("rdp", order, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
@@ -196,9 +209,16 @@ class RDPCurve(CurveBase):
             "this order is given twice with different values; keep one",
             "give at least one point ORDER:EPSILON",
         )
-        object.__setattr__(self, "points", _distinct_points("rdp", points, checked, twice, none))
+        object.__setattr__(self, "points", _distinct_points("rdp", points, values, checked, twice, none))
         object.__setattr__(self, "echo", echo)
         object.__setattr__(self, "warnings", tuple(getattr(points, "warnings", ())))  # what the reader of a file says
+
+    @classmethod
+    def from_file(cls, path: str) -> RDPCurve:
+        """Read the points from a YAML, JSON or CSV file, as ``--rdp-file`` does."""
+        from hpcalc.datafiles import read_rdp
+
+        return cls(read_rdp(path), echo={"rdp_file": path})
 
     @cached_property
     def _finite_points(self) -> tuple[Array, Array]:
@@ -261,15 +281,17 @@ class ProfileCurve(Guarantee):
 
     Parameters
     ----------
-    points : mapping or iterable of pairs
-        ε >= 0 to δ in [0, 1].
+    points : mapping, iterable of pairs, or array_like of float
+        ε >= 0 to δ in [0, 1]; or the ε alone.
+    values : array_like of float, optional
+        The δ at each ε, where ``points`` are the ε alone.
     """
 
     points: tuple[tuple[float, float], ...]
     echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __init__(
-        self, points: Mapping[float, float] | Iterable[tuple[float, float]], echo: dict[str, Any] | None = None
+        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
     ) -> None:
         def checked(epsilon: float, delta: float) -> tuple[float, float]:
             epsilon = checked_number("profile", epsilon, 0.0, 1e300, "give ε >= 0")
@@ -277,8 +299,15 @@ class ProfileCurve(Guarantee):
 
         twice = "this ε is given twice with different δ; keep one"
         none = "give at least one point (epsilon, delta)"
-        object.__setattr__(self, "points", _distinct_points("profile", points, checked, twice, none))
+        object.__setattr__(self, "points", _distinct_points("profile", points, values, checked, twice, none))
         object.__setattr__(self, "echo", echo)
+
+    @classmethod
+    def from_file(cls, path: str) -> ProfileCurve:
+        """Read the points from a YAML, JSON or CSV file, as ``--profile-file`` does."""
+        from hpcalc.datafiles import read_profile
+
+        return cls(read_profile(path), echo={"profile_file": path})
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:

@@ -98,10 +98,14 @@ class CompareResult(Answer):
     examples: int | None = None
 
     @property
+    def epsilon(self) -> float:
+        """The least ε of the laws; inf if none is finite."""
+        return min((entry.cost.epsilon for entry in self.entries if entry.cost is not None), default=math.inf)
+
+    @property
     def exit_code(self) -> ExitCode:
         """0, or 3 if no law has a finite bound."""
-        good = any(entry.cost is not None and entry.cost.epsilon < math.inf for entry in self.entries)
-        return ExitCode.OK if good else ExitCode.NO_FINITE_BOUND
+        return ExitCode.OK if self.epsilon < math.inf else ExitCode.NO_FINITE_BOUND
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -1,0 +1,105 @@
+"""K from the operating system's entropy, and the search that runs K times and keeps the best alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws.law import RunCount, checked_law
+
+__all__ = ["NOT_DRAWN", "best_of_k", "draw"]
+
+Result = TypeVar("Result")
+
+#: Laws whose K is not drawn beforehand, and why.
+NOT_DRAWN = {
+    "threshold": "there is no K to draw: the search runs until a run is accepted, and stops there; the best of a drawn "
+    "K is another, dearer mechanism",
+    "composition": "there is no K to draw: its runs are chosen in any way, and every one is paid for",
+}
+
+
+def draw(law: RunCount) -> int:
+    """Draw the number of runs of one search.
+
+    Parameters
+    ----------
+    law : RunCount
+        The law of K that the bound was computed for.
+
+    Returns
+    -------
+    int
+        K >= 0, from the operating system's entropy: there is no seed. Draw once for a search, and tell nobody.
+
+    Raises
+    ------
+    TypeError
+        If ``law`` is not a law of K.
+    InvalidInput
+        For ``Threshold`` and ``AnyRuns``, whose runs are not counted beforehand.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Fixed
+    >>> draw(Fixed(3))
+    3
+    """
+    if checked_law(law).name in NOT_DRAWN:
+        raise InvalidInput("law", law.name, NOT_DRAWN[law.name])
+    return law.sample(random.SystemRandom())
+
+
+def best_of_k(run: Callable[[], Result], law: RunCount, *, key: Callable[[Result], Any] | None = None) -> Result | None:
+    """Run K times, K drawn from a law, and return the best run alone: the search that ``hpcalc.bound`` prices.
+
+    The price holds if every call of ``run`` draws its candidate afresh from one fixed distribution, keeps the stated
+    guarantee, and leaves nothing behind (no log, no file, no dashboard) but what it returns.
+
+    Parameters
+    ----------
+    run : callable
+        One run of the base algorithm, without arguments; it returns what may be released. One that raises an
+        ``Exception`` counts as a run and ranks last.
+    law : RunCount
+        The law of K.
+    key : callable, optional
+        The score of a result, more is better, in an order fixed in advance; the result itself by default. A score
+        that is NaN, or raises, ranks last.
+
+    Returns
+    -------
+    object or None
+        The result with the largest score, of equals the earliest; None if K = 0 or no run came to a score.
+
+    Raises
+    ------
+    TypeError
+        If ``law`` is not a law of K, or two scores cannot be compared.
+    InvalidInput
+        For ``Threshold`` and ``AnyRuns``.
+
+    References
+    ----------
+    Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022, section 1.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Fixed
+    >>> scores = iter([0.25, 0.75, 0.5])
+    >>> best_of_k(lambda: next(scores), Fixed(3))
+    0.75
+    """
+    best: tuple[Any, Result] | None = None
+    for _ in range(draw(law)):
+        try:
+            result = run()
+            score: Any = result if key is None else key(result)
+            usable = bool(score == score)  # not NaN
+        except Exception:  # whatever stopped it, it was a run
+            continue
+        if usable and (best is None or score > best[0]):
+            best = score, result
+    return None if best is None else best[1]
