@@ -34,30 +34,6 @@ from hpcalc.guarantees import Guarantee, cks_log_delta
 from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.logspace import Array, Prob, distinct, logsubexp
 
-__all__ = [
-    "CKS",
-    "EXACT_PROFILE",
-    "EXACT_REGION",
-    "MIRONOV",
-    "PURE",
-    "RULES",
-    "Conversion",
-    "RenyiCurve",
-    "RenyiGuarantee",
-    "cks_epsilon",
-    "cks_log_delta",
-    "delta_at",
-    "delta_from_rdp",
-    "epsilon_at",
-    "epsilon_from_profile",
-    "epsilon_from_rdp",
-    "log_of_delta",
-    "minimise_over_orders",
-    "pure_of",
-    "remaining",
-    "zcdp_of",
-]
-
 _INF = math.inf
 
 #: Names of the rules as answers carry them.

@@ -14,27 +14,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "Indices",
-    "Lower",
-    "Mask",
-    "Prob",
-    "Upper",
-    "distinct",
-    "log1mexp",
-    "log_expm1",
-    "log_mills",
-    "log_ndtr",
-    "logaddexp",
-    "logsubexp",
-    "logsumexp",
-    "ndtri_exp",
-    "round_down",
-    "round_up",
-    "softplus",
-]
-
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.intp]

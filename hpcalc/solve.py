@@ -15,8 +15,6 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Crossing", "Grid", "first_true", "last_passing", "least_passing", "log_minimum"]
-
 T = TypeVar("T")
 _FLAT = 60.0  # stands for the logarithm of zero or infinity
 _PATIENCE = 40  # evaluations after which only halving is left: a knob of speed

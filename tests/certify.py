@@ -132,7 +132,7 @@ def a_tnb(rng: random.Random) -> TruncatedNegativeBinomial:
     )
     near_one = min(1.0 - log_uniform(rng, 1e-15, 1.0), 1.0 - 1.2e-16)
     gamma = rng.choice((log_uniform(rng, 1e-300, 0.999), log_uniform(rng, 1e-6, 0.999), near_one))
-    return TruncatedNegativeBinomial.from_gamma(eta, gamma)
+    return TruncatedNegativeBinomial(eta, gamma)
 
 
 def a_probability(rng: random.Random) -> float:

@@ -211,7 +211,7 @@ def test_the_lower_bound_by_plain_quadrature():
     p, q = density(u) * norm.pdf(x), density(v) * norm.pdf(x - s)
     total = trapezoid(p**order * q ** (1 - order), x)
     total += survival(norm.sf(cut)) ** order * survival(norm.cdf(s - cut)) ** (1 - order)
-    law = hpcalc.TruncatedNegativeBinomial.from_gamma(1.0, gamma)
+    law = hpcalc.TruncatedNegativeBinomial(1.0, gamma)
     assert figures.renyi_floor(law, order) >= math.log(total) / (order - 1.0) - 1e-4
 
 

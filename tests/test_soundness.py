@@ -39,7 +39,7 @@ UP = 1.0 + 1e-13
 
 
 def tnb(eta: float, gamma: float) -> TruncatedNegativeBinomial:
-    return TruncatedNegativeBinomial.from_gamma(eta, gamma)
+    return TruncatedNegativeBinomial(eta, gamma)
 
 
 def random_run_count(rng: random.Random, kinds: tuple[str, ...] = ()) -> Law:

@@ -23,8 +23,6 @@ from hpcalc.conversion import (
 )
 from hpcalc.logspace import Array, distinct
 
-__all__ = ["Bound", "ProfileBound", "RenyiBound", "monotone"]
-
 
 class Bound(ABC):
     """An upper bound on what a whole search costs.

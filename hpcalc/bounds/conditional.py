@@ -27,8 +27,6 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount, Threshold
 from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp
 
-__all__ = ["RefinedConditional", "bounds", "search"]
-
 Region: TypeAlias = Callable[[Prob], Prob]
 #: From ``log a`` and ``log g`` to what is to be maximised; rises with both.
 Score: TypeAlias = Callable[[Array, Array], Array]

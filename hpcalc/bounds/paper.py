@@ -31,19 +31,6 @@ from hpcalc.guarantees.mixture import Listed
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
 
-__all__ = [
-    "bounds",
-    "composition",
-    "corollary_3",
-    "corollary_4",
-    "lemma_7",
-    "lemma_20",
-    "lemma_22",
-    "proposition_15",
-    "theorem_2",
-    "theorem_6",
-]
-
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022"
 
@@ -110,7 +97,7 @@ def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: 
     Examples
     --------
     >>> from hpcalc.guarantees import ZCDP
-    >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
+    >>> law = TruncatedNegativeBinomial(1.0, 0.1)
     >>> round(theorem_2(ZCDP(0.1), law).epsilon(math.log(1e-6)).value, 4)
     4.0678
     """
@@ -150,7 +137,7 @@ def corollary_3(base: Guarantee, law: RunCount) -> RenyiBound:
     Examples
     --------
     >>> from hpcalc.guarantees import PureDP
-    >>> corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, 1e-3)).curve.pure_epsilon
+    >>> corollary_3(PureDP(1.0), TruncatedNegativeBinomial(0.0, 1e-3)).curve.pure_epsilon
     2.0
     """
     law = _tnb(law, "Corollary 3")
@@ -172,7 +159,7 @@ def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
     Examples
     --------
     >>> from hpcalc.guarantees import ZCDP
-    >>> curve = corollary_4(ZCDP(0.1), TruncatedNegativeBinomial.from_gamma(1.0, 0.025))
+    >>> curve = corollary_4(ZCDP(0.1), TruncatedNegativeBinomial(1.0, 0.025))
     >>> round(float(curve.rdp(np.array([2.0]))[0]), 9)
     3.544168771
     """

@@ -18,8 +18,6 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Adaptive, Law, RunCount, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, log1mexp, softplus
 
-__all__ = ["RefinedPure", "bounds", "refined_pure", "with_slack"]
-
 
 def with_slack(base: Guarantee, law: Law) -> tuple[Guarantee, Law, float, str]:
     """Lemma 20: what holds once the (ε, δ) parts are set aside.

@@ -30,16 +30,13 @@ from hpcalc.conversion import (
     Conversion,
     RenyiCurve,
     cks_epsilon,
-    cks_log_delta,
     epsilon_from_rdp,
     minimise_over_orders,
     remaining,
 )
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import Guarantee, cks_log_delta
 from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, ndtri_exp, softplus
-
-__all__ = ["Enclosure", "RefinedRenyi", "bounds", "enclosure", "rdp_of_profiles", "refined_renyi"]
 
 _LIMIT = 42.0  # Phi(-42) = 1e-385: ranks below need no node of their own
 # Knobs of speed. Into how many pieces sharpening cuts cells, round by round, and the number of nodes at which it ends.
@@ -298,7 +295,7 @@ class RefinedRenyi(RenyiBound):
     --------
     >>> from hpcalc.guarantees import ZCDP
     >>> from hpcalc.laws import TruncatedNegativeBinomial
-    >>> law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
+    >>> law = TruncatedNegativeBinomial(1.0, 0.1)
     >>> round(float(refined_renyi(ZCDP(0.1), law).sharpened(np.array([2.0])).rdp(np.array([2.0]))[0]), 4)
     1.3352
     """

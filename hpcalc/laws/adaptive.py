@@ -12,8 +12,6 @@ from hpcalc.laws.helpers import finite_number, sharper
 from hpcalc.laws.law import BestOfK, Echo, Law, SameCount, checked_law
 from hpcalc.logspace import Array, Prob, logaddexp, logsubexp
 
-__all__ = ["Adaptive"]
-
 
 @dataclass(frozen=True)
 class Adaptive(SameCount, BestOfK):

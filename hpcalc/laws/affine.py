@@ -10,8 +10,6 @@ from hpcalc.laws.helpers import ONE, ZERO, times
 from hpcalc.laws.law import ByParts
 from hpcalc.logspace import Array, Prob, logaddexp
 
-__all__ = ["AffinePower"]
-
 
 class AffinePower(ByParts):
     """A law with ``F(u) = E[K] (1 + X u)^-(1+r)``, or its exponential limit (Poisson: X -> 0, r X -> mu).

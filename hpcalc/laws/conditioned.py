@@ -12,8 +12,6 @@ from hpcalc.laws.helpers import ONE, ZERO, safe_exp
 from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Prob, log1mexp
 
-__all__ = ["AtLeastOne", "at_least_one"]
-
 
 @dataclass(frozen=True)
 class AtLeastOne(ByParts):

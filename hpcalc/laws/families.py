@@ -31,8 +31,6 @@ from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
 if TYPE_CHECKING:
     import random
 
-__all__ = ["AnyRuns", "Binomial", "Fixed", "Poisson", "Threshold"]
-
 
 @dataclass(frozen=True)
 class Poisson(AffinePower):

@@ -11,8 +11,6 @@ from hpcalc.errors import InvalidInput
 from hpcalc.laws.law import RunCount, checked_law
 from hpcalc.laws.naming import make_law, parse_law
 
-__all__ = ["DEFAULT_FAMILIES", "LawFamily", "LawLike", "default_laws", "families_of", "family_of"]
-
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
 LawLike: TypeAlias = "RunCount | LawFamily | str | Mapping[str, Any]"
 

@@ -9,23 +9,6 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.logspace import Array, Prob, log1mexp, softplus
 
-__all__ = [
-    "ONE",
-    "ZERO",
-    "checked_keep",
-    "finite_number",
-    "log_hazard",
-    "log_minus",
-    "log_softplus",
-    "mean_of_some",
-    "positive",
-    "probability",
-    "safe_exp",
-    "sharper",
-    "times",
-    "whole_number",
-]
-
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
 ONE = ZERO.complement()
 _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here

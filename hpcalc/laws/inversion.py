@@ -13,8 +13,6 @@ from hpcalc.errors import InvalidInput
 if TYPE_CHECKING:
     from hpcalc.laws.law import RunCount
 
-__all__ = ["HEAD", "Inverse"]
-
 HEAD = 4096
 _TIE = 1e-13  # a cumulative probability this close (relatively) to the asked one is taken to reach it
 _LARGEST_RUNS = 10**300

@@ -17,8 +17,6 @@ from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 if TYPE_CHECKING:
     import random
 
-__all__ = ["BestOfK", "ByParts", "Echo", "Law", "RunCount", "SameCount", "checked_law"]
-
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 
 
@@ -106,34 +104,6 @@ class RunCount(ABC):
             raise InvalidInput("p", p, "give a probability between 0 and 1")
         upper = number > 0.5
         return self._inverse[upper](math.log(1.0 - number if upper else number))
-
-    def up_to_tail(self, log_tail: float, most: int = 1_000_000) -> tuple[Array, Array, float]:
-        """The law up to where little of it is left: what a search costs whose K is seen is a sum over K.
-
-        Parameters
-        ----------
-        log_tail : float
-            Logarithm of what may be left.
-        most : int
-            Largest number of runs listed; beyond it more is left.
-
-        Returns
-        -------
-        tuple of ndarray, ndarray and float
-            Numbers of runs that have a probability, ``log P[K = k]`` of each, and log of what is left beyond them.
-
-        Examples
-        --------
-        >>> from hpcalc.laws import Geometric
-        >>> k, log_p, log_rest = Geometric(0.5).up_to_tail(math.log(1e-6))
-        >>> k.size, round(math.exp(log_rest) * 2.0**20, 9)
-        (20, 1.0)
-        """
-        last = min(self._inverse[True](log_tail), most)
-        k = np.arange(last + 1.0)
-        log_p = self.log_pmf(k)
-        some = np.isfinite(log_p)
-        return k[some], log_p[some], self.log_sf(last)
 
     def sample(self, rng: random.Random) -> int:
         """Draw one K by inversion of its distribution function.

@@ -12,8 +12,6 @@ from hpcalc.laws.conditioned import at_least_one
 from hpcalc.laws.law import RunCount
 from hpcalc.laws.tabulated import at_most, clamp
 
-__all__ = ["did_you_mean", "make_law", "parse_law"]
-
 _MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 
 

@@ -25,8 +25,6 @@ from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, softplu
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Geometric", "Logarithmic", "TruncatedNegativeBinomial"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class TruncatedNegativeBinomial(AffinePower):
@@ -81,11 +79,6 @@ class TruncatedNegativeBinomial(AffinePower):
         law = cls.__new__(cls)
         law._set(eta, log_gamma)
         return law
-
-    @classmethod
-    def from_gamma(cls, eta: float, gamma: float) -> TruncatedNegativeBinomial:
-        """The same as the constructor."""
-        return TruncatedNegativeBinomial(eta, gamma)
 
     def __repr__(self) -> str:
         scale = self.parameters()

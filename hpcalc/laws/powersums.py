@@ -13,8 +13,6 @@ import numpy as np
 
 from hpcalc.logspace import Array, log1mexp, logsumexp
 
-__all__ = ["PowerSum", "log1mexp_minus"]
-
 _DENSE = 64  # fewer terms than this are summed one by one
 _FEW = 12  # terms that are quicker added one by one than as a table
 _SPAN = 200.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-200 of the block

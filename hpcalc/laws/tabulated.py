@@ -17,8 +17,6 @@ from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
 from hpcalc.laws.powersums import PowerSum
 from hpcalc.logspace import Array, Prob, logaddexp, logsumexp, softplus
 
-__all__ = ["AtMost", "Clamped", "FinitePmf", "at_most", "clamp"]
-
 _LARGEST_CUTOFF = 100_000
 
 

@@ -19,17 +19,6 @@ import numpy as np
 
 from hpcalc.logspace import Array, logsumexp
 
-__all__ = [
-    "deviance",
-    "log_beta",
-    "log_binomial_pmf",
-    "log_integral",
-    "log_mean_exp",
-    "log_poisson_pmf",
-    "log_ratio_of_means",
-    "stirling_correction",
-]
-
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 # 1/12, -1/360, 1/1260, ...: Bernoulli numbers B_2j / (2j (2j-1)), enough for an ulp from x = 10 on.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)

@@ -15,8 +15,6 @@ from hpcalc.logspace import Array, Prob
 from hpcalc.lower.few_outcomes import three_outcomes
 from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
 
-__all__ = ["conditional_lower_bound"]
-
 
 class _Accepted:
     """The search "run until accepted", where the best-ranked outcomes up to some mass are the accepted ones.
@@ -62,7 +60,7 @@ def conditional_lower_bound(
         return LowerBound(rounded_down(least, log_delta), DOMINATING) if least < math.inf else None
     found: list[LowerBound] = []
     if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
-        cells = enclosure(base, TruncatedNegativeBinomial.from_gamma(1.0, accept))
+        cells = enclosure(base, TruncatedNegativeBinomial(1.0, accept))
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
         point = three_outcomes(cells, _Accepted(accept), log_delta, upper, logit)
         if point is not None:

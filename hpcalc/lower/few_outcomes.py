@@ -21,8 +21,6 @@ from hpcalc.laws import Law
 from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp, logsumexp
 from hpcalc.lower.mechanism import LowerBound
 
-__all__ = ["CLOSE", "few_outcomes_beside_slack", "three_outcomes"]
-
 # Proof: a mechanism stays within the curve by this relative margin.
 _MARGIN = 1e-6
 # Knobs. Where a search for three outcomes starts: the top block smaller by these in log odds.

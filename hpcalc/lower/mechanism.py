@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["DOMINATING", "LowerBound", "rounded_down"]
-
 DOMINATING = "dominating pair"
 # Margin for the rounding of sums over outcomes; the printed value is rounded down besides.
 _MARGIN = 1e-9

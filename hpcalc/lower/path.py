@@ -12,8 +12,6 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law
 from hpcalc.lower.mechanism import LowerBound
 
-__all__ = ["path_lower_bound"]
-
 _ROUNDING = 1e-9  # of the sums over blocks
 
 

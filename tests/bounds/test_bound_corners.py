@@ -32,7 +32,7 @@ def test_refined_pure_keeps_its_digits_at_both_ends(epsilon):
         (AtLeastOne(Poisson(mu)), e + mp.mpf(mu) * mp.tanh(e / 2)),
         (Binomial(n, p), e + (n - 1) * mp.log((1 + mp.exp(e) - p_) / (1 + mp.exp(e) - p_ * mp.exp(e)))),
         (
-            TruncatedNegativeBinomial.from_gamma(eta, gamma),
+            TruncatedNegativeBinomial(eta, gamma),
             e + (1 + mp.mpf(eta)) * mp.log((mp.exp(e) + g_) / (1 + g_ * mp.exp(e))),
         ),
     ]

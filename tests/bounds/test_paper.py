@@ -110,7 +110,7 @@ def test_theorem_2_by_hand():
     # The free order b minimises 2 (0.1 (b-1) + log(10)/b):       b = sqrt(log(10)/0.1)        = 4.798525912188
     #   at it: 2 (0.1 * 3.798525912188 + 2.302585092994/4.798525912188)                         = 1.719410364875
     # rdp(2) = 0.2;  log(E[K])/(a-1) = 2.302585092994;  together                                = 4.221995457869
-    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.1)
+    law = TruncatedNegativeBinomial(1.0, 0.1)
     assert at(theorem_2(ZCDP(0.1), law), 2.0) == pytest.approx(4.221995457869278, abs=1e-9)
     # at given orders b must be one of them (or 1): {2, 4, 8}; b = 4: 2 (0.3 + 2.302585092994/4) = 1.751292546497
     given = theorem_2(ZCDP(0.1), law, orders=np.array([2.0, 4.0, 8.0]))
@@ -121,7 +121,7 @@ def test_theorem_2_by_hand():
 
 
 def test_remark_5_by_hand():
-    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.025)
+    law = TruncatedNegativeBinomial(1.0, 0.025)
     plain = theorem_2(ZCDP(0.1), law)
     assert at(plain, 2.0) == pytest.approx(6.118325302, abs=1e-9)
     # 0.1 a + log(40)/(a-1) is least at a = 1 + sqrt(log(40)/0.1) = 7.073..., and that value holds at order 2
@@ -135,7 +135,7 @@ def test_remark_5_by_hand():
 
 def test_corollary_3_does_not_depend_on_gamma():
     for gamma in (1e-300, 1e-3, 0.5, 1.0 - 1e-9):
-        curve = corollary_3(PureDP(1.0), TruncatedNegativeBinomial.from_gamma(0.0, gamma))
+        curve = corollary_3(PureDP(1.0), TruncatedNegativeBinomial(0.0, gamma))
         for delta in (1e-6, 0.0):
             assert epsilon_from_rdp(curve.curve, LOG(delta) if delta else -math.inf).value == 2.0
     curve = corollary_3(Laplace(2.0), tnb(1.0, 10))
@@ -412,7 +412,7 @@ def least_sum(rho: float, log_inverse: float, floor: float = 1.0) -> mp.mpf:
 @pytest.mark.parametrize("eta", [-0.7, 0.0, 2.5])
 @pytest.mark.parametrize("rho", [1e-4, 0.3, 7.0])
 def test_theorem_2_to_the_last_digits(rho, eta, gamma):
-    law = TruncatedNegativeBinomial.from_gamma(eta, gamma)
+    law = TruncatedNegativeBinomial(eta, gamma)
     depth = -mp.mpf(law.log_gamma)
     mean = exact.tnb_log_mean(mp.mpf(eta), -depth)
     constant = (1 + mp.mpf(eta)) * least_sum(rho, depth)
@@ -429,7 +429,7 @@ def test_theorem_2_to_the_last_digits(rho, eta, gamma):
 
 
 def test_theorem_2_at_given_orders():
-    law = TruncatedNegativeBinomial.from_gamma(1.0, 0.01)
+    law = TruncatedNegativeBinomial(1.0, 0.01)
     base = RDPCurve({2: 0.5, 8: 1.0, 64: 6.0})
     curve = theorem_2(base, law)
     assert np.array_equal(curve.curve.orders, base.orders)
@@ -591,7 +591,7 @@ def test_corollary_16_between_orders_two_and_three():
 @pytest.mark.parametrize(("gamma", "m"), [(0.5, 1), (0.5, 3), (0.25, 2), (0.01, 3), (1e-7, 2), (0.5, 40), (0.5, 60)])
 def test_lemma_22_for_a_geometric_law(gamma, m):
     # P[K > m] = (1-gamma)^m, E[K; K > m] = (1-gamma)^m (m + 1/gamma), E[K] = 1/gamma
-    law = AtMost(TruncatedNegativeBinomial.from_gamma(1.0, gamma), m)
+    law = AtMost(TruncatedNegativeBinomial(1.0, gamma), m)
     g = mp.mpf(gamma)
     tail = (1 - g) ** m
     shift = mp.log(1 + tail * (m + 1 / g) / (1 / g - tail * (m + 1 / g)))

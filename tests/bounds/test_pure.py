@@ -15,7 +15,7 @@ from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson,
 from hpcalc.logspace import Prob
 
 tnb = TruncatedNegativeBinomial.with_mean
-from_gamma = TruncatedNegativeBinomial.from_gamma
+
 MIXED = FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5)))
 
 
@@ -109,7 +109,7 @@ def test_pure_answer_does_not_depend_on_the_chance_of_no_run():
 def test_pure_answer_is_attained_by_randomized_response():
     """A split outcome gives the log ratio in the limit, so nothing smaller holds."""
     with mp.workdps(50):
-        law, epsilon = from_gamma(0.0, 0.05), 1.0
+        law, epsilon = TruncatedNegativeBinomial(0.0, 0.05), 1.0
         p = mp.exp(1) / (1 + mp.exp(1))
 
         def f(x: mp.mpf) -> mp.mpf:

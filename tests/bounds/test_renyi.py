@@ -25,7 +25,6 @@ from hpcalc.logspace import Prob
 from hpcalc.questions import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
-from_gamma = TruncatedNegativeBinomial.from_gamma
 
 
 def at(base: Guarantee, law: Law, order: float) -> float:
@@ -78,7 +77,7 @@ def test_reference(row):
 
 def test_published_examples():
     """One 0.1-zCDP run, mean 10, order 2: Theorem 2 gives 4.22."""
-    law = from_gamma(1.0, 0.1)
+    law = TruncatedNegativeBinomial(1.0, 0.1)
     assert float(paper.theorem_2(ZCDP(0.1), law).rdp(np.array([2.0]))[0]) == pytest.approx(4.22, abs=0.005)
     assert at(ZCDP(0.1), law, 2.0) == pytest.approx(1.33522, abs=5e-5)
     assert at(Gaussian(5**0.5), law, 2.0) == pytest.approx(1.26673, abs=5e-5)
@@ -241,7 +240,7 @@ def test_renyi_formula_is_rounded_up():
 def test_one_run_costs_what_it_costs():
     """K = 1 has F = 1, so R1 is the base's own curve but for an allowance for rounding, upwards."""
     for base in (ZCDP(0.1), Gaussian(0.7), PureDP(1.0)):
-        for law in (from_gamma(0.5, 1.0), FinitePmf(((1, 1.0),))):
+        for law in (TruncatedNegativeBinomial(0.5, 1.0), FinitePmf(((1, 1.0),))):
             orders = np.array([1.0 + 1e-9, 1.1, 2.0, 30.0, 1e4])
             found, true = refined_renyi(base, law).curve.rdp(orders), base.rdp(orders)
             assert np.all(found >= true)

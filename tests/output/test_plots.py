@@ -162,7 +162,7 @@ def test_drawing_evaluates_no_bound(answers: dict[str, object], monkeypatch: pyt
         bound(PureDP(1.0), Threshold(0.1)),
         bound(ZCDP(0.1), Poisson(3.0), lower=False),
         utility(Threshold(0.1)),
-        utility(TruncatedNegativeBinomial.from_gamma(0.0, 1e-100)),
+        utility(TruncatedNegativeBinomial(0.0, 1e-100)),
         compare(ZCDP(0.1), [Poisson(3.0)], lower=False, curves=True),
     ],
     ids=lambda result: result.document()["command"],

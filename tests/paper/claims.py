@@ -137,14 +137,10 @@ def pgf_gap(first: hpcalc.Law, second: hpcalc.Law) -> float:
 def limits() -> Claim:
     mu = 10.0
     target = hpcalc.AtLeastOne(hpcalc.Poisson(mu))
-    to_poisson = [
-        pgf_gap(hpcalc.TruncatedNegativeBinomial.from_gamma(eta, eta / (eta + mu)), target) for eta in (1e1, 1e3, 1e5)
-    ]
+    to_poisson = [pgf_gap(hpcalc.TruncatedNegativeBinomial(eta, eta / (eta + mu)), target) for eta in (1e1, 1e3, 1e5)]
     gamma = 0.0269
-    logarithmic = hpcalc.TruncatedNegativeBinomial.from_gamma(0.0, gamma)
-    to_logarithmic = [
-        pgf_gap(hpcalc.TruncatedNegativeBinomial.from_gamma(eta, gamma), logarithmic) for eta in (1e-2, 1e-4, 1e-6)
-    ]
+    logarithmic = hpcalc.TruncatedNegativeBinomial(0.0, gamma)
+    to_logarithmic = [pgf_gap(hpcalc.TruncatedNegativeBinomial(eta, gamma), logarithmic) for eta in (1e-2, 1e-4, 1e-6)]
     holds = all(b < a / 50 for gaps in (to_poisson, to_logarithmic) for a, b in itertools.pairwise(gaps))
     return Claim(
         "Appendix A.2: limits of the truncated negative binomial",
@@ -174,7 +170,7 @@ def compound() -> Claim:
     cells = [(0.5, 0.0625), (1.0, 0.1), (5.0, 0.3)]
     gap = 0.0
     for eta, gamma in cells:
-        law = hpcalc.TruncatedNegativeBinomial.from_gamma(eta, gamma)
+        law = hpcalc.TruncatedNegativeBinomial(eta, gamma)
         direct = np.exp(law.log_pmf(np.arange(1.0, 61.0)))
         gap = max(gap, float(np.max(np.abs(direct - compound_pmf(eta, gamma, 60)))))
     return Claim(

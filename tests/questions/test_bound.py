@@ -32,7 +32,7 @@ from hpcalc.logspace import Lower, Prob, Upper
 from hpcalc.questions import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
-from_gamma = TruncatedNegativeBinomial.from_gamma
+
 
 # ---------------------------------------------------------------------------------------------------------------
 # the document
@@ -331,7 +331,7 @@ def test_mean_one_is_one_run(eta):
 
 
 def test_remark_5():
-    law = from_gamma(1.0, 0.025)
+    law = TruncatedNegativeBinomial(1.0, 0.025)
     plain_curve = paper.theorem_2(ZCDP(0.1), law)
     at_two = plain_curve.rdp(np.array([2.0]))[0]
     assert float(at_two) == pytest.approx(6.118325302, abs=1e-8)
@@ -451,7 +451,7 @@ def test_gap_is_small_at_random(seed):
 def test_the_smallest_delta_with_a_finite_answer_is_said():
     """1 - f(1-δ0) for an (ε, δ0) base, rounded up so that it works."""
     for base, law, delta, least in (
-        (ApproxDP(2.71, 1e-5), from_gamma(0.0, 0.05), 1e-5, "6.35e-05"),
+        (ApproxDP(2.71, 1e-5), TruncatedNegativeBinomial(0.0, 0.05), 1e-5, "6.35e-05"),
         (ApproxDP(1.0, 1e-6), tnb(1000.0, eta=1.0), 1e-6, "0.001"),
         (ProfileCurve({0.0: 0.3, 0.5: 0.05, 1.5: 1e-3, 3.0: 1e-6}), Poisson(10.0), 1e-6, "1e-05"),
     ):
@@ -461,7 +461,7 @@ def test_the_smallest_delta_with_a_finite_answer_is_said():
         assert bound(base, law, delta=float(least), lower=False).epsilon < math.inf
 
 
-@pytest.mark.parametrize("law", [Poisson(10.0), TruncatedNegativeBinomial.from_gamma(0.0, 0.01)], ids=str)
+@pytest.mark.parametrize("law", [Poisson(10.0), TruncatedNegativeBinomial(0.0, 0.01)], ids=str)
 @pytest.mark.parametrize("rho", [1e-9, 1e-7, 1e-5, 1e4, 1e7], ids=str)
 def test_the_order_is_found_where_samples_are_far_apart_or_it_is_next_to_1(rho, law):
     """R1 alone stays below the paper's theorem where the best order is in the ten thousands, or 1 + 1e-5."""

@@ -46,8 +46,8 @@ def test_report_noisy_max_against_simulation() -> None:
     [
         Poisson(20.0),
         Fixed(12),
-        TruncatedNegativeBinomial.from_gamma(1.0, 0.02),
-        TruncatedNegativeBinomial.from_gamma(0.5, 1e-3),
+        TruncatedNegativeBinomial(1.0, 0.02),
+        TruncatedNegativeBinomial(0.5, 1e-3),
     ],
     ids=lambda law: law.name,
 )
