@@ -1,8 +1,9 @@
 """The paper's bounds: one function per theorem, lemma and corollary.
 
 Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (arXiv 2110.03620). Each
-function returns the Rényi curve of the whole search. ``a`` is the order, ``rdp`` the curve of one run, ``f`` the
-probability generating function of K.
+function takes the guarantee of one run and the law of K, and where it says so the Rényi orders to restrict it to
+(default: all, or the base's given ones); it returns the Rényi curve of the whole search. ``a`` is the order, ``rdp``
+the curve of one run, ``f`` the probability generating function of K.
 
 Where a statement of the paper holds under a condition that it does not state, the condition is checked and a sound
 replacement is used outside it:
@@ -23,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hpcalc.bounds.bound import Bound, RenyiBound, monotone
-from hpcalc.bounds.renyi import Enclosure, enclosure
+from hpcalc.bounds.renyi import enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
@@ -32,7 +33,7 @@ from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, Trun
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
 
 _INF = math.inf
-_PAPER = "Papernot and Steinke 2022"
+_PAPER = "Papernot and Steinke 2022, "
 
 #: A theorem as :func:`lemma_20` takes it.
 Theorem: TypeAlias = Callable[[Guarantee, Law], RenyiBound]
@@ -49,50 +50,34 @@ def _over_h(value: float, orders: Array) -> Array:
     return np.asarray(value / (orders - 1.0), dtype=float)
 
 
+def _at_one_order(base: Guarantee, log_inverse: float, orders: Array | None) -> float:
+    """Least of ``(1 - 1/b) rdp(b) + log_inverse/b`` over the free order b."""
+    least, _ = minimise_over_orders(lambda b: (1.0 - 1.0 / b) * base.rdp(b) + log_inverse / b, orders)
+    # b = 1 leaves the logarithm (no divergence of order 1 is needed), b = inf leaves the pure guarantee
+    return min(least, log_inverse, base.pure_epsilon)
+
+
 def _smallest(found: Sequence[RenyiBound]) -> RenyiBound:
     """Pointwise minimum of one or more bounds that hold together and set the same probability aside."""
     curves = [bound.curve for bound in found]
-
-    def rdp(orders: Array) -> Array:
-        return np.asarray(np.min([curve.rdp(orders) for curve in curves], axis=0), dtype=float)
-
     given = [curve.orders for curve in curves if curve.orders is not None]
-    names = dict.fromkeys(bound.citation.removeprefix(f"{_PAPER}, ").split(",")[0] for bound in found)
-    return RenyiBound(
-        found[0].name,
-        f"{_PAPER}, {' / '.join(names)}",
-        RenyiCurve(
-            rdp,
-            distinct(np.concatenate(given)) if len(given) == len(curves) else None,
-            max(curve.log_added_delta for curve in curves),
-            min(curve.pure_epsilon for curve in curves),
-        ),
-        tuple(dict.fromkeys(condition for bound in found for condition in bound.conditions)),
+    names = dict.fromkeys(bound.citation.removeprefix(_PAPER).split(",")[0] for bound in found)
+    curve = RenyiCurve(
+        lambda orders: np.asarray(np.min([curve.rdp(orders) for curve in curves], axis=0), dtype=float),
+        distinct(np.concatenate(given)) if len(given) == len(curves) else None,
+        max(curve.log_added_delta for curve in curves),
+        min(curve.pure_epsilon for curve in curves),
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Truncated negative binomial K
-# ---------------------------------------------------------------------------------------------------------------
+    notes = tuple(dict.fromkeys(condition for bound in found for condition in bound.conditions))
+    return RenyiBound(found[0].name, _PAPER + " / ".join(names), curve, notes)
 
 
 def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: Array | None = None) -> RenyiBound:
-    """Theorem 2: K truncated negative binomial.
+    """Theorem 2: K truncated negative binomial, any η > -1.
 
     ``rdp_A(a) = rdp(a) + (1+η)(1-1/b) rdp(b) + (1+η) log(1/γ)/b + log(E[K])/(a-1)``, least over the free order
-    ``b >= 1``.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : TruncatedNegativeBinomial
-        Law of K, any η > -1.
-    sharper : bool
-        Keep the last line of the theorem's proof, ``(1+η)/b log(1 + (1/γ-1) e^((b-1) rdp(b)))`` instead of the two
-        terms in b. It is never larger, and gives a single run back at E[K] = 1.
-    orders : ndarray, optional
-        Restrict both orders to these; default all, or the base's given ones.
+    ``b >= 1``. ``sharper`` keeps the last line of the theorem's proof, ``(1+η)/b log(1 + (1/γ-1) e^((b-1) rdp(b)))``,
+    instead of the two terms in b. It is never larger, and gives a single run back at E[K] = 1.
 
     Examples
     --------
@@ -102,51 +87,29 @@ def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: 
     4.0678
     """
     law = _tnb(law, "Theorem 2")
-    eta, log_inverse_gamma = law.eta, -law.log_gamma
     orders = base.orders if orders is None else orders
-    pure = base.pure_epsilon
-
     if sharper:
-        log_ratio = float(log_expm1(log_inverse_gamma))
-
-        def terms(b: Array) -> Array:
-            return np.asarray(softplus(log_ratio + (b - 1.0) * base.rdp(b)) / b, dtype=float)
-
+        log_ratio = float(log_expm1(-law.log_gamma))
+        least, _ = minimise_over_orders(lambda b: softplus(log_ratio + (b - 1.0) * base.rdp(b)) / b, orders)
+        least = min(least, -law.log_gamma, base.pure_epsilon)
     else:
-
-        def terms(b: Array) -> Array:
-            return np.asarray((1.0 - 1.0 / b) * base.rdp(b) + log_inverse_gamma / b, dtype=float)
-
-    least, _ = minimise_over_orders(terms, orders)
-    # b = 1 leaves log(1/γ) (no divergence of order 1 is needed), b = inf leaves the pure guarantee
-    constant = (1.0 + eta) * min(least, log_inverse_gamma, pure)
+        least = _at_one_order(base, -law.log_gamma, orders)
+    constant = (1.0 + law.eta) * least
 
     def rdp(a: Array) -> Array:
         return np.asarray(base.rdp(a) + constant + _over_h(law.log_mean, a), dtype=float)
 
-    return RenyiBound(
-        "theorem-2-sharper" if sharper else "theorem-2",
-        f"{_PAPER}, Theorem 2{', last line of its proof' if sharper else ''}",
-        RenyiCurve(rdp, orders, pure_epsilon=pure + constant),
-    )
+    curve = RenyiCurve(rdp, orders, pure_epsilon=base.pure_epsilon + constant)
+    if sharper:
+        return RenyiBound("theorem-2-sharper", f"{_PAPER}Theorem 2, last line of its proof", curve)
+    return RenyiBound("theorem-2", f"{_PAPER}Theorem 2", curve)
 
 
 def corollary_3(base: Guarantee, law: RunCount) -> RenyiBound:
-    """Corollary 3: best-of-K of an ε-DP algorithm, K truncated negative binomial, is ``(2+η)ε``-DP for every γ.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import PureDP
-    >>> corollary_3(PureDP(1.0), TruncatedNegativeBinomial(0.0, 1e-3)).curve.pure_epsilon
-    2.0
-    """
-    law = _tnb(law, "Corollary 3")
-    epsilon = (2.0 + law.eta) * base.pure_epsilon
-
-    def rdp(a: Array) -> Array:
-        return np.full(np.shape(a), epsilon)
-
-    return RenyiBound("corollary-3", f"{_PAPER}, Corollary 3", RenyiCurve(rdp, np.array([_INF]), pure_epsilon=epsilon))
+    """Corollary 3: best-of-K of an ε-DP algorithm, K truncated negative binomial, is ``(2+η)ε``-DP for every γ."""
+    epsilon = (2.0 + _tnb(law, "Corollary 3").eta) * base.pure_epsilon
+    curve = RenyiCurve(lambda a: np.full(np.shape(a), epsilon), np.array([_INF]), pure_epsilon=epsilon)
+    return RenyiBound("corollary-3", f"{_PAPER}Corollary 3", curve)
 
 
 def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
@@ -155,21 +118,14 @@ def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
     With ``c = 2(1+η) sqrt(ρ log(1/γ)) - ηρ``: ``ρ(a-1) + log(E[K])/(a-1) + c``, flat (Remark 5) below the order
     ``a = 1 + sqrt(log(E[K])/ρ)`` where that is least. It takes the free order ``b = sqrt(log(1/γ)/ρ)``, which must be
     at least 1: for ``ρ > log(1/γ)`` the best legal b is 1 and ``c = ρ + (1+η) log(1/γ)``.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> curve = corollary_4(ZCDP(0.1), TruncatedNegativeBinomial(1.0, 0.025))
-    >>> round(float(curve.rdp(np.array([2.0]))[0]), 9)
-    3.544168771
     """
     law = _tnb(law, "Corollary 4")
     rho, eta, log_inverse_gamma = base.zcdp_rho, law.eta, -law.log_gamma
-    valid = rho <= log_inverse_gamma
-    if valid:
-        constant = 2.0 * (1.0 + eta) * math.sqrt(rho * log_inverse_gamma) - eta * rho
-    else:
+    constant = 2.0 * (1.0 + eta) * math.sqrt(rho * log_inverse_gamma) - eta * rho
+    notes: tuple[str, ...] = ()
+    if rho > log_inverse_gamma:
         constant = rho + (1.0 + eta) * log_inverse_gamma
+        notes = ("ρ > log(1/γ): the closed form of Corollary 4 does not apply, Theorem 2 at free order 1 does",)
     log_mean = max(law.log_mean, 0.0)
     knee = math.sqrt(log_mean / rho) if rho > 0.0 else _INF
 
@@ -179,33 +135,14 @@ def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
             value = np.where(np.isinf(h), _INF, rho * h + log_mean / h) if rho > 0.0 else np.zeros(np.shape(a))
         return np.asarray(value + constant, dtype=float)
 
-    note = (
-        ()
-        if valid
-        else ("ρ > log(1/γ): the closed form of Corollary 4 does not apply, Theorem 2 at free order 1 does",)
-    )
-    return RenyiBound("corollary-4", f"{_PAPER}, Corollary 4", RenyiCurve(rdp), note)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Poisson K
-# ---------------------------------------------------------------------------------------------------------------
+    return RenyiBound("corollary-4", f"{_PAPER}Corollary 4", RenyiCurve(rdp), notes)
 
 
 def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
-    """Theorem 6: K Poisson with mean μ.
+    """Theorem 6: K Poisson with mean μ, ``rdp_A(a) = rdp(a) + μ δ̂ + log(μ)/(a-1)``, δ̂ at ``ε̂ = log(1 + 1/(a-1))``.
 
-    ``rdp_A(a) = rdp(a) + μ δ̂ + log(μ)/(a-1)``, δ̂ the base's δ at ``ε̂ = log(1 + 1/(a-1))``.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run; its own profile is used where it is known.
-    law : Poisson
-        Law of K. For μ < 1 the statement is false (for two equal output laws it claims a negative divergence): the
-        sound ``rdp(a) + max(0, μ δ̂ + log(μ)/(a-1))`` replaces it.
-    orders : ndarray, optional
-        Restrict the orders to these; default all, or the base's given ones.
+    δ̂ is the base's own profile where that is known. For μ < 1 the statement is false (for two equal output laws it
+    claims a negative divergence): the sound ``rdp(a) + max(0, μ δ̂ + log(μ)/(a-1))`` replaces it.
 
     Notes
     -----
@@ -213,17 +150,10 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     The whole integral, K = 0 included, is at most ``1 + M (e^((a-1) rdp(a)) - 1)`` (R1). Where
     M >= 1, always so for μ >= 1, that is at most ``M e^((a-1) rdp(a))``, the theorem; where M < 1 it is at most
     ``e^((a-1) rdp(a))``.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> round(theorem_6(ZCDP(0.1), Poisson(10.0)).epsilon(math.log(1e-6)).value, 4)
-    4.6074
     """
     if not isinstance(law, Poisson):
         raise InvalidInput("dist", law.name, "Theorem 6 covers poisson only")
     mu = law.mu
-    orders = base.orders if orders is None else orders
 
     def rdp(a: Array) -> Array:
         a = np.asarray(a, dtype=float)
@@ -231,37 +161,20 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
         extra = np.maximum(mu * delta + _over_h(math.log(mu), a), 0.0)  # never negative for μ >= 1
         return np.asarray(base.rdp(a) + extra, dtype=float)
 
-    pure = base.pure_epsilon
     at_infinity = mu * float(np.exp(base.log_profile(np.array([0.0]))[0]))
-    note = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if mu < 1.0 else ()
-    curve = RenyiCurve(rdp, orders, pure_epsilon=pure + at_infinity)
-    return RenyiBound("theorem-6", f"{_PAPER}, Theorem 6", curve, note)
+    notes = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if mu < 1.0 else ()
+    orders = base.orders if orders is None else orders
+    curve = RenyiCurve(rdp, orders, pure_epsilon=base.pure_epsilon + at_infinity)
+    return RenyiBound("theorem-6", f"{_PAPER}Theorem 6", curve, notes)
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Any K
-# ---------------------------------------------------------------------------------------------------------------
-
-
-def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: Enclosure | None = None) -> RenyiBound:
+def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiBound:
     """Lemma 7, any law of K: ``rdp_A(a) = log(f(0) + e^((a-1) rdp(a)) M)/(a-1)``.
 
     ``M = sup f'(q)^a f'(q')^(1-a)`` over the pairs of probabilities q, q' that the base's region allows. The paper
     states it for K >= 1; where K may be 0, that outcome adds its probability f(0).
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Law
-        Law of K.
-    orders : ndarray, optional
-        Restrict the orders to these; default all, or the base's given ones.
-    samples : Enclosure, optional
-        Samples of the region under this law, if they are at hand. M is an upper bound over the cells between them.
     """
-    samples = enclosure(base, law) if samples is None else samples
-    log_zero = law.log_prob_zero
+    samples, log_zero = enclosure(base, law), law.log_prob_zero
 
     def rdp(a: Array) -> Array:
         a = np.asarray(a, dtype=float)
@@ -282,19 +195,11 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None, samples: 
             out[finite] = np.where(np.isnan(value), _INF, value)
         return out.reshape(a.shape)
 
-    return RenyiBound("lemma-7", f"{_PAPER}, Lemma 7", RenyiCurve(rdp, base.orders if orders is None else orders))
+    return RenyiBound("lemma-7", f"{_PAPER}Lemma 7", RenyiCurve(rdp, base.orders if orders is None else orders))
 
 
 def composition(base: Guarantee, law: RunCount) -> RenyiBound:
-    """Releasing all of at most k runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1).
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : RunCount
-        A law with a largest possible K.
-    """
+    """Releasing all of at most k runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1)."""
     if law.max_runs is None:
         raise InvalidInput("dist", law.name, "composition needs a largest number of runs: fixed, pmf or --max-runs")
     count = float(law.max_runs)
@@ -304,7 +209,7 @@ def composition(base: Guarantee, law: RunCount) -> RenyiBound:
             return np.asarray(count * base.rdp(a), dtype=float)
 
     curve = RenyiCurve(rdp, base.orders, pure_epsilon=count * base.pure_epsilon)
-    return RenyiBound("composition", f"{_PAPER}, Section 3.2", curve)
+    return RenyiBound("composition", f"{_PAPER}Section 3.2", curve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,25 +241,11 @@ class EveryRun(Bound):
 
 
 def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
-    """Lemma 20: a base that holds only outside an event of probability δ0.
+    """Lemma 20: a base that holds only outside an event of probability ``base.slack`` = δ0.
 
     With K runs all of them avoid the event with probability ``f(1-δ0)``; given that, K follows the law thinned by
-    ``1-δ0`` and every run satisfies the rest of the guarantee. So a bound for that law and that rest holds, and
-    ``1 - f(1-δ0)`` is added to δ.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run, with ``base.slack`` = δ0. Several parts are composed before they come here.
-    law : Law
-        Law of K.
-    inner : callable
-        Bound for ``(base.core, thinned law)``, e.g. :func:`theorem_2`.
-
-    Returns
-    -------
-    RenyiBound
-        With ``log_added_delta = log(1 - f(1-δ0))``.
+    ``1-δ0`` and every run satisfies the rest of the guarantee. So ``inner``, a bound such as :func:`theorem_2`, holds
+    for that law and that rest, and ``1 - f(1-δ0)`` is added to δ.
     """
     if base.slack == 0.0:
         return inner(base, law)
@@ -362,23 +253,15 @@ def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
         raise InvalidInput("approx_dp", base.slack, "give δ < 1: at 1 a run may reveal everything")
     found = inner(base.core, law.thin(math.log1p(-base.slack)))
     added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0])
-    note = (f"with probability {math.exp(added):.6g} some run leaves the guarantee; this is part of δ",)
-    citation = f"{_PAPER}, Lemma 20 on {found.citation.removeprefix(_PAPER + ', ')}"
-    curve = replace(found.curve, log_added_delta=added)
-    return RenyiBound("lemma-20", citation, curve, (*found.conditions, *note))
+    note = f"with probability {math.exp(added):.6g} some run leaves the guarantee; this is part of δ"
+    citation = f"{_PAPER}Lemma 20 on {found.citation.removeprefix(_PAPER)}"
+    return RenyiBound("lemma-20", citation, replace(found.curve, log_added_delta=added), (*found.conditions, note))
 
 
 def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
-    """Lemma 22: K conditioned on ``K <= m``.
+    """Lemma 22: K conditioned on ``K <= m``, from a bound for ``law.law``, its K = 0 part included.
 
-    Adds ``log(1/P[K<=m])/(a-1) + log(1 + E[K; K>m]/(E[K] - E[K; K>m]))`` to a bound for the untruncated law.
-
-    Parameters
-    ----------
-    law : AtMost
-        The truncated law.
-    inner : RenyiBound
-        A bound on the whole search with ``law.law``, its K = 0 part included.
+    Adds ``log(1/P[K<=m])/(a-1) + log(1 + E[K; K>m]/(E[K] - E[K; K>m]))``.
 
     Notes
     -----
@@ -394,28 +277,13 @@ def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
     def rdp(a: Array) -> Array:
         return np.asarray(inner.curve.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)
 
-    citation = f"{_PAPER}, Lemma 22 on {inner.citation.removeprefix(_PAPER + ', ')}"
+    citation = f"{_PAPER}Lemma 22 on {inner.citation.removeprefix(_PAPER)}"
     curve = replace(inner.curve, rdp=rdp, pure_epsilon=inner.curve.pure_epsilon + shift)
     return RenyiBound("lemma-22", citation, curve, inner.conditions)
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Conditional sampling
-# ---------------------------------------------------------------------------------------------------------------
-
-
 def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
     """Proposition 15: run until the output is accepted, each run being accepted with probability at least p.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Threshold
-        Carries p: a lower bound on the probability of acceptance for every input, or that of the stop coin tossed
-        before each run.
-    orders : ndarray, optional
-        Restrict all orders to these; default all, or the base's given ones.
 
     Notes
     -----
@@ -434,56 +302,24 @@ def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = Non
     >>> round(proposition_15(PureDP(1.0), Threshold(0.1)).curve.pure_epsilon, 9)
     2.0
     """
-    log_inverse_p = _log_inverse_accept(law)
-    orders = base.orders if orders is None else orders
-    pure = base.pure_epsilon
-
-    def first(c: Array) -> Array:
-        return np.asarray(base.rdp(c) + _over_h(log_inverse_p, c), dtype=float)
-
-    least, _ = minimise_over_orders(lambda b: (1.0 - 1.0 / b) * base.rdp(b) + log_inverse_p / b, orders)
-    second = min(least, log_inverse_p, pure)
-    by_order = monotone(RenyiCurve(first, orders))
-
-    def rdp(a: Array) -> Array:
-        return np.asarray(np.minimum(by_order.rdp(a), pure) + second, dtype=float)
-
-    return RenyiBound(
-        "proposition-15", f"{_PAPER}, Proposition 15", RenyiCurve(rdp, orders, pure_epsilon=pure + second)
-    )
-
-
-def _log_inverse_accept(law: RunCount) -> float:
     if not isinstance(law, Threshold):
         raise InvalidInput("dist", law.name, "conditional sampling is threshold")
-    return -math.log(law.accept)
+    log_inverse_p, pure = -math.log(law.accept), base.pure_epsilon
+    orders = base.orders if orders is None else orders
+    second = _at_one_order(base, log_inverse_p, orders)
+    first = monotone(RenyiCurve(lambda c: base.rdp(c) + _over_h(log_inverse_p, c), orders))
 
+    def rdp(a: Array) -> Array:
+        return np.asarray(np.minimum(first.rdp(a), pure) + second, dtype=float)
 
-# ---------------------------------------------------------------------------------------------------------------
-# What applies
-# ---------------------------------------------------------------------------------------------------------------
+    curve = RenyiCurve(rdp, orders, pure_epsilon=pure + second)
+    return RenyiBound("proposition-15", f"{_PAPER}Proposition 15", curve)
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[Bound]:
-    """The paper's bounds for this base and this law, each sound.
+    """The paper's bounds for this base and this law, each sound; some may be infinite, and there may be none.
 
-    A law with a theorem of its own is answered by that theorem, any other by Lemma 7.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : RunCount
-        Law of the number of runs.
-    orders : ndarray, optional
-        Restrict the orders to these.
-    lemma_7_too : bool
-        Give Lemma 7 beside the theorem.
-
-    Returns
-    -------
-    list of Bound
-        Some may be infinite everywhere; empty where no theorem applies.
+    A law with a theorem of its own is answered by that theorem, any other by Lemma 7 (``lemma_7_too``: beside it).
     """
     if isinstance(law, Threshold):
         return [proposition_15(base, law, orders=orders)]
@@ -493,8 +329,7 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_
         return []
     if base.slack > 0.0:
         return [lemma_20(base, law, lambda core, thinned: _smallest(_theorems(core, thinned, orders)))]
-    found = _theorems(base, law, orders, lemma_7_too)
-    return [*found]
+    return [*_theorems(base, law, orders, lemma_7_too)]
 
 
 def _theorems(base: Guarantee, law: Law, orders: Array | None, lemma_7_too: bool = False) -> list[RenyiBound]:
