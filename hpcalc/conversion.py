@@ -30,9 +30,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from hpcalc.errors import InvalidInput, NoFiniteBound
-from hpcalc.guarantees import Guarantee, cks_log_delta
+from hpcalc.guarantees import Guarantee, RDPCurve, cks_log_delta
 from hpcalc.guarantees.region import region_from_rdp
-from hpcalc.logspace import Array, Prob, distinct, logsubexp
+from hpcalc.logspace import Array, Prob, logsubexp
 
 _INF = math.inf
 
@@ -337,7 +337,7 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     settled = core.orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
     if not (own or settled) and (rule == "exact" or (rule == "best" and gains)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
-        exact = _exact_region_epsilon(core, left)
+        exact = Conversion(_exact_region_epsilon(core, left), EXACT_REGION)
         answer = exact if exact.value < answer.value else answer
     if pure < _INF and answer.value > pure * _PURE_PREFERENCE:
         # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
@@ -422,55 +422,50 @@ def _check_epsilon(epsilon: float) -> None:
 # ---------------------------------------------------------------------------------------------------------------
 
 
-class _Tabulated:
-    """A curve known at every order, read at enough of them once: a whole search's takes long to evaluate.
+def _region_of(core: RenyiGuarantee) -> tuple[Callable[[Prob], Prob], float]:
+    """V as far as the Rényi curve is concerned, and how well it is found."""
+    if isinstance(core, Guarantee):
+        by_curve = core.exact_profile  # a mechanism's own V is smaller
+        region = (lambda rank: region_from_rdp(core, rank, core.orders)) if by_curve else core.region
+        return region, max(core.region_tolerance, 1e-12)
+    # A whole search's curve takes long to evaluate: it is read once, at orders near enough to each other for V to be
+    # stationary between them.
+    orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12)) if core.orders is None else core.orders
+    value = np.maximum(np.nan_to_num(core.rdp(orders), nan=_INF, posinf=_INF), 0.0)
+    known = RDPCurve(zip(orders.tolist(), value.tolist(), strict=True))
+    return known.region, 1e-7
 
-    Any orders are sound; the best one is met to 6 % of order-1, where the region is stationary.
+
+def _supremum(core: RenyiGuarantee, score: Callable[[Array, Array], Array], floor: float) -> float:
+    """Upper bound on ``sup score(log u, log V(u))`` over all u with ``log V(u) >= floor``.
+
+    ``score`` increases in v and is quasi-concave along the concave curve V: its supremum lies beside the best node. V
+    at the right end and u at the left end of the last cells bound it there.
     """
-
-    def __init__(self, core: RenyiGuarantee) -> None:
-        orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12))
-        value = core.rdp(orders)
-        known = np.isfinite(value)
-        self.orders, self._value = orders[known], value[known]
-
-    def rdp(self, orders: Array) -> Array:
-        """The value at orders of the table."""
-        return np.asarray(self._value[np.searchsorted(self.orders, orders)], dtype=float)
-
-
-def _region_of(core: RenyiGuarantee) -> Callable[[Prob], Prob]:
-    if isinstance(core, Guarantee) and not core.exact_profile:
-        return core.region
-    source: RenyiGuarantee | _Tabulated = core
-    if isinstance(core, RenyiCurve) and core.orders is None:
-        table = _Tabulated(core)
-        source = table if table.orders.size else core
-
-    def region(rank: Prob) -> Prob:
-        return region_from_rdp(source, rank, source.orders)  # type: ignore[arg-type]  # it reads .rdp only
-
-    return region
+    # where v^a u^(1-a) <= e^((a-1) rdp) and v <= e^ε u keep V below the floor
+    gap, _ = minimise_over_orders(lambda a: core.rdp(a) - (a / (a - 1.0)) * floor, core.orders)
+    gap = min(gap, core.pure_epsilon - floor)
+    if not math.isfinite(gap):
+        return _INF
+    region, tolerance = _region_of(core)
+    z = np.linspace(min(-gap - 1e-6 * max(gap, 1.0), -1.0), 40.0, 257)
+    for _ in range(11):
+        rank = Prob.from_logit(z)
+        log_u, log_v = rank.log_u, region(rank).log_u
+        best = int(np.argmax(score(log_u, log_v)))
+        left, right = max(best - 1, 0), min(best + 1, z.size - 1)
+        z = np.linspace(z[left], z[right], 17)
+    top = np.minimum(log_v[right] + 2.0 * (tolerance * np.abs(log_v[right]) + 1e-14), 0.0)
+    return float(score(log_u[left], top))
 
 
-def _least_log_u(core: RenyiGuarantee, log_v: float) -> float:
-    """A ``log u`` below which the curve keeps ``log V(u)`` under ``log_v``: ``v^a u^(1-a) <= e^((a-1) rdp)``."""
-    gap, _ = minimise_over_orders(lambda a: core.rdp(a) - (a / (a - 1.0)) * log_v, core.orders)
-    gap = min(gap, core.pure_epsilon - log_v)
-    return -gap - 1e-6 * max(gap, 1.0)
-
-
-def _exact_region_epsilon(core: RenyiGuarantee, log_delta: float) -> Conversion:
+def _exact_region_epsilon(core: RenyiGuarantee, log_delta: float) -> float:
     """``max(0, sup_u log((V(u) - δ)/u))``: the least ε with ``V(u) <= e^ε u + δ`` for every test."""
-    start = _least_log_u(core, log_delta)
-    if not math.isfinite(start):
-        return Conversion(_INF, EXACT_REGION)
 
     def score(log_u: Array, log_v: Array) -> Array:
         return logsubexp(np.maximum(log_v, log_delta), log_delta) - log_u
 
-    tolerance = 1e-7 if not isinstance(core, Guarantee) else max(core.region_tolerance, 1e-12)
-    return Conversion(max(0.0, _supremum(_region_of(core), score, start, tolerance)), EXACT_REGION)
+    return max(0.0, _supremum(core, score, log_delta))
 
 
 def _exact_region_delta(core: RenyiGuarantee, epsilon: float, log_bound: float) -> float:
@@ -478,66 +473,11 @@ def _exact_region_delta(core: RenyiGuarantee, epsilon: float, log_bound: float) 
     if log_bound == -_INF:
         return -_INF
     floor = min(log_bound, 0.0) - 12.0
-    start = _least_log_u(core, floor)
-    if not math.isfinite(start):
-        return log_bound
 
     def score(log_u: Array, log_v: Array) -> Array:
         return logsubexp(np.maximum(log_v, epsilon + log_u), epsilon + log_u)
 
-    tolerance = 1e-7 if not isinstance(core, Guarantee) else max(core.region_tolerance, 1e-12)
-    return max(floor, _supremum(_region_of(core), score, start, tolerance))
-
-
-def _supremum(
-    region: Callable[[Prob], Prob], score: Callable[[Array, Array], Array], start: float, tolerance: float
-) -> float:
-    """Upper bound, tight to about 1e-7, on ``sup score(log u, log V(u))`` over ``log u >= start``.
-
-    ``score`` increases in v and is quasi-concave along the concave curve V, so on a cell between two nodes its
-    supremum is at most its value where two lines meet that bound V from above: the chords of the neighbouring cells,
-    continued. Cells whose bound exceeds the best node are split until the two agree.
-    """
-    z = distinct(np.concatenate([np.linspace(min(start, -1.0), 0.0, 129), np.linspace(0.0, 40.0, 33)]))
-    rank = Prob.from_logit(z)
-    log_u, log_v = rank.log_u, region(rank).log_u
-    while True:
-        noise = tolerance * np.abs(log_v) + 1e-14
-        bound = _cell_bounds(log_u, log_v, noise, score)
-        reached = float(np.max(score(log_u, log_v)))
-        top = float(np.max(bound))
-        open_cells = np.flatnonzero(bound > reached + np.maximum(1e-7, 4.0 * noise[:-1]))
-        # as narrow as is of use, or as doubles that far out allow
-        narrow = z[open_cells + 1] - z[open_cells] < 1e-5 + 1e-14 * np.abs(z[open_cells])
-        open_cells = open_cells[~narrow]
-        if not open_cells.size or z.size > 20000:
-            return max(top, reached)
-        parts = np.arange(1, 6) / 6.0
-        inner = (z[open_cells, None] + parts * (z[open_cells + 1] - z[open_cells])[:, None]).ravel()
-        added = Prob.from_logit(inner)
-        z, unique = np.unique(np.concatenate([z, inner]), return_index=True)
-        log_u = np.concatenate([log_u, added.log_u])[unique]
-        log_v = np.concatenate([log_v, region(added).log_u])[unique]
-
-
-def _cell_bounds(log_u: Array, log_v: Array, noise: Array, score: Callable[[Array, Array], Array]) -> Array:
-    """Upper bound of the score on each cell ``[u_i, u_(i+1)]``, in units of ``u_i`` and ``v_i``."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        up, vp = np.diff(log_u), np.diff(log_v)
-        c, b = np.exp(up), np.exp(vp)
-        chord = np.expm1(vp) / np.expm1(up)  # slope over cell i in units of its left end
-        chord_left = np.expm1(-vp) / np.expm1(-up)  # the same in units of its right end
-        # V is concave with V(0) >= 0: left of the first node the slope is at most v_0/u_0, right of the last at least 0
-        steep = np.concatenate([[1.0], chord_left[:-1]])
-        flat = np.concatenate([chord[1:], [0.0]]) * b / c
-        x = (b - 1.0 + steep - flat * c) / (steep - flat)
-        crossing = (steep > flat) & (x >= 1.0) & (x <= c)
-        x = np.where(crossing, x, 1.0)
-        y = np.where(crossing, np.minimum(1.0 + steep * (x - 1.0), b), b)
-        # where rounding hides the crossing the cruder corner (u_i, v_(i+1)) stands
-        corner = score(log_u[:-1] + np.log(x), np.minimum(log_v[:-1] + np.log(y) + 2.0 * noise[:-1], 0.0))
-    ends = score(log_u, log_v)
-    return np.asarray(np.maximum(np.maximum(ends[:-1], ends[1:]), corner), dtype=float)
+    return max(floor, _supremum(core, score, floor))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -638,16 +578,14 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Convers
         stated = base.core.pure_epsilon  # a search for it would round up
         answer = Conversion(stated, EXACT_PROFILE) if stated < answer.value else answer
     if not answer.value < _INF:
-        why = _why_infinite(base, log_delta, rule)
+        why = _why_infinite(base, log_delta)
         raise NoFiniteBound(f"no finite ε holds at delta {math.exp(log_delta):.6g}: {why}")
     return answer
 
 
-def _why_infinite(base: Guarantee, log_delta: float, rule: str) -> str:
+def _why_infinite(base: Guarantee, log_delta: float) -> str:
     if base.slack > 0.0 and math.log(base.slack) >= log_delta:
         return f"the base alone fails with probability {base.slack:.6g}; give a larger δ"
-    if rule in ("cks", "mironov"):
-        return "this conversion needs a Rényi curve and the base has none; use --conversion best"
     return "the base gives no finite privacy guarantee"
 
 
