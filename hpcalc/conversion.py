@@ -33,6 +33,7 @@ from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, RDPCurve, cks_log_delta
 from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.logspace import Array, Prob, logsubexp
+from hpcalc.solve import log_minimum
 
 _INF = math.inf
 
@@ -129,40 +130,9 @@ def log_of_delta(delta: Any) -> float:
     return math.log(number) if number > 0.0 else -_INF
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# The search over orders
-# ---------------------------------------------------------------------------------------------------------------
-
-_STEP = 0.25
-_FIRST, _LAST = math.log(1e-9), math.log(1e9)  # of log(order - 1), before extension
-_LEAST, _MOST = -50 * math.log(2.0), 690.0  # beyond: order - 1 is not a double, or 1e300
-_COARSE = 1.0 + np.exp(np.arange(_FIRST, _LAST + _STEP, _STEP))
-_ZOOM = np.linspace(-1.0, 1.0, 33)
-
-
-def _least(values: Array) -> tuple[int, float]:
-    """Index of the least value and that value; NaN never wins."""
-    best = int(values.argmin())
-    if math.isnan(values[best]):  # argmin takes the first NaN for the least
-        values = np.where(np.isnan(values), _INF, values)
-        best = int(values.argmin())
-    return best, float(values[best])
-
-
-def _vertex(values: list[float]) -> tuple[float, float, float]:
-    """Minimum of the quartic through five values at -2..2 with the least one amid: place, value, second derivative.
-
-    The place is NaN unless the values are smooth enough for it.
-    """
-    a, b, c, d, e = values
-    slope, bend = (8.0 * (d - b) - (e - a)) / 12.0, (16.0 * (d + b) - (e + a) - 30.0 * c) / 12.0
-    third, fourth = 0.5 * (e - a) - (d - b), e + a - 4.0 * (d + b) + 6.0 * c
-    if not (bend > 0.0 and abs(third) + abs(fourth) < 0.3 * bend):
-        return math.nan, math.nan, bend
-    x = 0.0
-    for _ in range(4):
-        x -= (slope + x * (bend + x * (third / 2.0 + x * fourth / 6.0))) / (bend + x * (third + x * fourth / 2.0))
-    return x, c + x * (slope + x * (bend / 2.0 + x * (third / 6.0 + x * fourth / 24.0))), bend
+# log(order - 1): where the search starts, and how far it goes, beyond which order - 1 is not a double, or 1e300
+_LOG_ORDERS = np.arange(math.log(1e-9), math.log(1e9), 0.25)
+_REACH = (-50 * math.log(2.0), 690.0)
 
 
 def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | None) -> tuple[float, float | None]:
@@ -178,14 +148,9 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
     Returns
     -------
     value : float
+        A value of the objective.
     order : float or None
         Where it is attained; None if the objective is finite nowhere.
-
-    Notes
-    -----
-    A grid uniform in ``log(order - 1)`` from 1e-9 to 1e9, extended while its end is the best, brackets the minimum;
-    the bracket then shrinks sixteenfold a round, until the quartic through its five best points foretells the value at
-    its own minimum. Every value returned was evaluated.
 
     Examples
     --------
@@ -193,69 +158,29 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
     >>> round(value, 9), round(order, 4)
     (2.1, 11.0)
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if orders is not None:
-            finite = orders[np.isfinite(orders)]
-            if not finite.size:
-                return _INF, None
-            best, value = _least(objective(finite))
-            return (value, float(finite[best])) if value < _INF else (_INF, None)
 
-        grid = _COARSE
-        best, value = _least(objective(grid))
-        edge = value < _INF
-        while edge and best == grid.size - 1 and math.log(grid[-1]) < _MOST:
-            top = math.log(grid[-1] - 1.0)
-            further = np.arange(top + _STEP, min(top + 20.0, _MOST + 1.0), _STEP)
-            grid = np.concatenate([grid[-2:], 1.0 + np.exp(further)])
-            best, value = _least(objective(grid))
-        if edge and best == 0 and grid is _COARSE:
-            grid = 1.0 + np.exp(np.arange(_LEAST, _FIRST + 2.0 * _STEP, _STEP))
-            best, value = _least(objective(grid))
-        order = float(grid[best])
-        if value == _INF:
-            return _INF, None
-        half = _STEP
-        for _ in range(7):
-            x = math.log(order - 1.0) + half * _ZOOM
-            zoom = 1.0 + np.exp(np.minimum(np.maximum(x, _LEAST), _MOST))
-            values = objective(zoom)
-            best, low = _least(values)
-            if low <= value:
-                value, order = low, float(zoom[best])
-            half *= 0.0625
-            if 2 <= best < _ZOOM.size - 2:
-                shift, foretold, bend = _vertex(values[best - 2 : best + 3].tolist())
-                if abs(shift) < 2.0:
-                    vertex = 1.0 + math.exp(min(max(float(x[best]) + half * shift, _LEAST), _MOST))
-                    _, low = _least(objective(np.array([vertex])))
-                    if low <= value:
-                        value, order = low, vertex
-                    # where the quartic is off by m, its minimum is by about m/bend steps, and the value by m^2/bend
-                    if (low - foretold) ** 2 <= 1e-15 * bend * abs(low):
-                        break
-        # of orders as good but for rounding, one that reads well: a flat minimum has no digits beyond
-        short = float(f"{order:.7g}")
-        _, low = _least(objective(np.array([short]))) if short > 1.0 else (0, _INF)
-        if low - value <= 1e-12 * abs(value) < _INF:
-            value, order = low, short
-    return value, order
+    def values(order: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            out = objective(order)
+        return np.where(np.isnan(out), _INF, out)
 
-
-# ---------------------------------------------------------------------------------------------------------------
-# Rényi curve to (epsilon, delta)
-# ---------------------------------------------------------------------------------------------------------------
+    if orders is not None:
+        finite = orders[np.isfinite(orders)]
+        found = values(finite) if finite.size else np.array([_INF])
+        best = int(found.argmin())
+        return (float(found[best]), float(finite[best])) if found[best] < _INF else (_INF, None)
+    place, value = log_minimum(lambda x: values(1.0 + np.exp(x)), _LOG_ORDERS, accuracy=1e-6, reach=_REACH, pieces=16)
+    if value == _INF:
+        return _INF, None
+    order = 1.0 + math.exp(place)
+    # of orders as good but for rounding, one that reads well: a flat minimum has no digits beyond
+    short = float(f"{order:.7g}")
+    low = float(values(np.array([short]))[0]) if short > 1.0 else _INF
+    return (low, short) if low - value <= 1e-12 * abs(value) < _INF else (value, order)
 
 
 def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
     """ε at δ from each order, before clamping at 0 (Canonne, Kamath and Steinke 2020, Proposition 12).
-
-    Parameters
-    ----------
-    orders, rdp : ndarray
-        Finite orders > 1 and the Rényi divergence at each.
-    log_delta : float
-        Natural logarithm of δ.
 
     Examples
     --------
@@ -324,7 +249,11 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     if left == -_INF:
         return Conversion(pure, PURE)
 
-    answer = _epsilon_by_orders(core, left, rule)
+    mironov = rule == "mironov"
+    value, order = minimise_over_orders(
+        lambda a: core.rdp(a) - left / (a - 1.0) if mironov else cks_epsilon(a, core.rdp(a), left), core.orders
+    )
+    answer = Conversion(value, named, order)
     # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
     if pure < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
         profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
@@ -343,14 +272,6 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
         # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
         return Conversion(pure, PURE)
     return Conversion(max(answer.value, 0.0), answer.rule, answer.order)
-
-
-def _epsilon_by_orders(core: RenyiGuarantee, log_delta: float, rule: str) -> Conversion:
-    if rule == "mironov":
-        value, order = minimise_over_orders(lambda a: core.rdp(a) - log_delta / (a - 1.0), core.orders)
-        return Conversion(value, MIRONOV, order)
-    value, order = minimise_over_orders(lambda a: cks_epsilon(a, core.rdp(a), log_delta), core.orders)
-    return Conversion(value, CKS, order)
 
 
 def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks") -> Conversion:
@@ -417,11 +338,6 @@ def _check_epsilon(epsilon: float) -> None:
         raise InvalidInput("epsilon", epsilon, "give a finite ε >= 0")
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# The best a Rényi curve allows
-# ---------------------------------------------------------------------------------------------------------------
-
-
 def _region_of(core: RenyiGuarantee) -> tuple[Callable[[Prob], Prob], float]:
     """V as far as the Rényi curve is concerned, and how well it is found."""
     if isinstance(core, Guarantee):
@@ -480,10 +396,6 @@ def _exact_region_delta(core: RenyiGuarantee, epsilon: float, log_bound: float) 
     return max(floor, _supremum(core, score, floor))
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Privacy profile to (epsilon, delta)
-# ---------------------------------------------------------------------------------------------------------------
-
 _LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])
 _HIGH_LADDER = np.exp(np.arange(math.log(1e14), math.log(1e300), 2.0))
 _SPLIT = np.arange(1, 33) / 32.0
@@ -532,11 +444,6 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
         place = min(first_passing(grid), grid.size - 1)
         low, high = (float(grid[place - 1]) if place else low), float(grid[place])
     return high
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# One run's guarantee to any other
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Conversion:

@@ -249,8 +249,9 @@ def log_minimum(
     *,
     accuracy: float = 1e-3,
     reach: tuple[float, float] | None = None,
+    pieces: int = 4,
 ) -> tuple[float, float]:
-    """Where a function is least, by a grid that narrows fourfold around its least value.
+    """Where a function is least, by a grid that narrows around its least value.
 
     Parameters
     ----------
@@ -262,6 +263,8 @@ def log_minimum(
         Last step of the grid.
     reach : tuple of float, optional
         How far the first grid may be moved while the least value lies at its end.
+    pieces : int
+        How many times narrower each grid is than the one before.
 
     Returns
     -------
@@ -294,6 +297,6 @@ def log_minimum(
             return best_place, best
         else:
             moving = False
-            step /= 4.0
-            x = best_place + np.arange(-4.0, 5.0) * step
+            step /= pieces
+            x = best_place + np.arange(-pieces, pieces + 1.0) * step
             x = x[(x >= low) & (x <= high)]
