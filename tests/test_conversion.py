@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -30,7 +29,6 @@ from hpcalc.conversion import (
 )
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
-from hpcalc.solve import Grid, last_passing
 
 LOG = math.log
 LOG10 = math.log(10.0)
@@ -97,14 +95,6 @@ def test_one_curve_several_rules():
 def test_cks_minimum_to_machine_precision(rho, delta):
     expected = cks_reference(rho, delta)
     assert epsilon_from_rdp(ZCDP(rho), LOG(delta)).value == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
-
-
-def test_dpsgd_sized_budgets_decrease():
-    sigmas = (0.05, 0.5, 1, 2, 5, 10, 50)
-    values = [epsilon_at(Gaussian(s), LOG(1e-5), "cks").value for s in sigmas]
-    known = [293.427528, 10.7248241, 4.72838698, 2.16571555, 0.794314774, 0.375261236, 0.0657344580]
-    assert values == pytest.approx(known, rel=3e-9)
-    assert values == sorted(values, reverse=True)
 
 
 def test_given_orders():
@@ -212,12 +202,6 @@ def test_slack_comes_off_delta_first():
     assert math.exp(total) == pytest.approx(4e-7 + (1 - 4e-7) * inner, rel=1e-12)
 
 
-def test_no_guarantee_is_not_an_epsilon():
-    for base in (Gaussian(0.0), ZCDP(math.inf), PureDP(math.inf)):
-        with pytest.raises(NoFiniteBound):
-            epsilon_at(base, LOG(1e-6))
-
-
 def test_no_loss_costs_nothing():
     for base in (ZCDP(0.0), PureDP(0.0), RDPCurve({2: 0.0})):
         assert epsilon_at(base, LOG(0.3)).value == 0.0
@@ -237,63 +221,6 @@ def test_gaussian_profile_inverse_meets_delta(sigma, delta):
         at, below = (gaussian_profile(sigma, mp.mpf(value) * (1 + k * mp.mpf("1e-9"))) for k in (1, -1))
         assert at <= delta
         assert value == 0.0 or below >= delta
-
-
-def test_profile_inverse_on_steps_and_plateaus():
-    steps = ProfileCurve({0.5: 1e-3, 1.0: 1e-5, 2.0: 1e-5, 3.0: 1e-7})
-    assert epsilon_at(steps, LOG(1e-5)).value == pytest.approx(1.0, rel=1e-12)
-    assert epsilon_at(steps, LOG(1e-7)).value == pytest.approx(3.0, rel=1e-12)
-    with pytest.raises(NoFiniteBound):
-        epsilon_at(steps, LOG(1e-8))
-    assert epsilon_from_profile(lambda t: np.where(t < 0.3, 0.0, -50.0), -20.0) == pytest.approx(0.3, rel=1e-14)
-    assert epsilon_from_profile(lambda t: np.zeros_like(t), -1.0) == math.inf
-    assert epsilon_from_profile(lambda t: np.full_like(t, -5.0), -1.0) == 0.0
-    assert epsilon_from_profile(lambda t: np.full_like(t, math.nan), -1.0) == math.inf
-    assert epsilon_from_profile(lambda t: -t, -1e200) == pytest.approx(1e200, rel=1e-14)
-
-
-def single_order_reference(order: float, rdp: float, delta: float) -> mp.mpf:
-    """max over u of log((V(u) - delta)/u), V by bisection on both Bernoulli divergences, golden search in log u."""
-    a, budget = mp.mpf(order), mp.exp((mp.mpf(order) - 1) * mp.mpf(rdp))
-
-    def image(u):
-        low, high = u, mp.mpf(1)
-        for _ in range(90):
-            v = (low + high) / 2
-            one = v**a * u ** (1 - a) + (1 - v) ** a * (1 - u) ** (1 - a)
-            other = u**a * v ** (1 - a) + (1 - u) ** a * (1 - v) ** (1 - a)
-            low, high = (v, high) if max(one, other) <= budget else (low, v)
-        return low
-
-    def value(x):
-        u = mp.exp(x)
-        v = image(u)
-        return mp.log((v - delta) / u) if v > delta else mp.mpf(-1000) - abs(x)
-
-    low, high = mp.mpf(-60), mp.mpf(0) - mp.mpf("1e-3")
-    grid = [low + (high - low) * k / 240 for k in range(241)]
-    best = max(range(241), key=lambda k: value(grid[k]))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 240)]
-    ratio = (mp.sqrt(5) - 1) / 2
-    for _ in range(60):
-        x, y = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, y) if value(x) > value(y) else (x, high)
-    return max(mp.mpf(0), value((low + high) / 2))
-
-
-@pytest.mark.parametrize(
-    ("order", "rdp", "delta"), [(2.0, 0.5, 0.1), (2.0, 0.5, 1e-6), (1.5, 0.05, 0.02), (8.0, 2.0, 0.3)]
-)
-def test_best_conversion_of_one_order(order, rdp, delta):
-    with mp.workdps(30):
-        expected = float(single_order_reference(order, rdp, delta))
-    base = RDPCurve({order: rdp})
-    answer = epsilon_at(base, LOG(delta))
-    assert answer.value == pytest.approx(expected, rel=5e-6, abs=1e-6)
-    assert answer.value >= expected * (1.0 - 1e-12)
-    assert answer.value <= epsilon_at(base, LOG(delta), "cks").value
-    if answer.value:
-        assert answer.rule == EXACT_REGION
 
 
 def test_best_conversion_of_order_two_is_the_published_one():
@@ -329,39 +256,10 @@ def test_epsilon_never_rises_with_delta():
 # ------------------------------------------------------------------------------------------------ the search
 
 
-def test_search_ignores_nan_and_inf():
-    def ragged(a):
-        return np.where(a > 50.0, math.nan, np.where(a < 3.0, math.inf, (np.log(a) - 2.0) ** 2))
-
-    value, order = minimise_over_orders(ragged, None)
-    assert value == pytest.approx(0.0, abs=1e-13)
-    assert order == pytest.approx(math.exp(2.0), rel=1e-6)
-    assert minimise_over_orders(lambda a: np.full_like(a, math.nan), None) == (math.inf, None)
-    assert minimise_over_orders(lambda a: a, np.array([math.inf])) == (math.inf, None)
-    assert minimise_over_orders(lambda a: np.full_like(a, math.nan), np.array([2.0])) == (math.inf, None)
-
-
-@pytest.mark.parametrize("target", [-30.0, -12.0, 3.0, 25.0, 300.0])
-def test_search_extends_past_its_first_grid(target):
-    value, order = minimise_over_orders(lambda a: (np.log(a - 1.0) - target) ** 2, None)
-    assert value < 1e-3
-    assert math.log(order - 1.0) == pytest.approx(target, abs=0.05)
-
-
 def test_search_stops_at_a_cliff():
     value, order = minimise_over_orders(lambda a: np.where(a <= 256.0, cks_epsilon(a, 1e-6 * a, -40.0), math.inf), None)
     assert order <= 256.0
     assert value == pytest.approx(float(cks_epsilon(np.array([256.0]), np.array([256e-6]), -40.0)[0]), rel=1e-6)
-
-
-@pytest.mark.parametrize("target", [-1000.0, 1000.0])
-def test_search_ends_where_doubles_do(target):
-    _, order = minimise_over_orders(lambda a: (np.log(a - 1.0) - target) ** 2, None)
-    # order - 1 of 2^-50 still is a double's, and 1e300 squared no longer matters
-    if target < 0:
-        assert order == 1.0 + 2.0**-50
-    else:
-        assert 1e299 < order < 2e300
 
 
 @pytest.mark.parametrize("target", [-30.1, -21.2, -20.75, -20.6, 20.6, 20.75, 21.3, 41.0, 123.4])
@@ -370,23 +268,6 @@ def test_search_finds_the_digits_beyond_its_first_grid(target):
     # order - 1 has the digits that order leaves it
     assert value == pytest.approx(1.0, abs=1e-12 if target > -25.0 else 1e-6)
     assert math.log(order - 1.0) == pytest.approx(target, abs=1e-5 if target > -25.0 else 2e-3)
-
-
-def test_search_bears_poles_and_undefined_values():
-    def pole(a):  # 0 times log 0 below order 2
-        return np.minimum(a - 3.0, 1e9) ** 2 + 0.0 * np.log(np.maximum(a - 2.0, 0.0))
-
-    assert minimise_over_orders(pole, np.array([1.5, 2.0, 4.0])) == (1.0, 4.0)
-    value, order = minimise_over_orders(pole, None)
-    assert value == pytest.approx(0.0, abs=1e-12)
-    assert order == pytest.approx(3.0, abs=1e-6)
-
-
-def test_any_object_with_a_curve_has_a_guarantee():
-    bare = SimpleNamespace(rdp=lambda a: 0.1 * np.asarray(a), orders=None, pure_epsilon=math.inf)
-    for rule in ("cks", "mironov"):
-        assert epsilon_from_rdp(bare, LOG(1e-6), rule) == epsilon_from_rdp(ZCDP(0.1), LOG(1e-6), rule)
-    assert delta_from_rdp(bare, 2.0).value == delta_from_rdp(ZCDP(0.1), 2.0).value
 
 
 # ------------------------------------------------------------------------------------------------ which rule answers
@@ -674,30 +555,6 @@ def test_log_of_delta_is_its_logarithm():
 # ------------------------------------------------------------------------------------------------ calibration
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "cks", "exact"),
-    [
-        (0.01, 1e-6, 338.682595, 306.350376),
-        (1e-3, 1e-6, 2763.04116, 2436.55249),
-        (1e-4, 1e-6, 20398.0634, 17241.1083),
-        (1000.0, 1e-6, 0.0250995891, None),
-        (50.0, 1e-6, 0.161980055, None),
-        (1.0, 1e-6, 4.53087712, None),
-        (10.0, 1e-5, None, 0.4998886197),
-    ],
-)
-def test_noise_for_a_target(epsilon, delta, cks, exact):
-    for rule, expected in (("cks", cks), ("exact", exact)):
-        if expected is None:
-            continue
-        fine = Grid(safest=1e12, boldest=1e-12, digits=11)
-        cost = lambda s: (epsilon_at(Gaussian(s), LOG(delta), rule).value, None)  # noqa: E731
-        sigma = last_passing(cost, epsilon, fine, 1.0).value
-        assert sigma is not None
-        assert sigma == pytest.approx(expected, rel=3e-9)
-        assert epsilon_at(Gaussian(sigma), LOG(delta), rule).value <= epsilon
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # At the edges
 # ---------------------------------------------------------------------------------------------------------------
@@ -730,9 +587,3 @@ def test_the_search_over_orders_finds_the_place_as_well_as_the_value(log_h):
     value, order = minimise_over_orders(smooth, None)
     assert value == pytest.approx(3.0 + math.sqrt(1.0 - 0.09), rel=2e-13)
     assert order == pytest.approx(1.0 + math.exp(log_h - math.atanh(0.3)), rel=5e-7)
-
-
-def test_the_search_over_orders_copes_with_corners_and_steps():
-    assert minimise_over_orders(lambda a: np.abs(np.log(a - 1.0) - 0.3), None)[0] < 1e-8
-    stairs = minimise_over_orders(lambda a: np.ceil(4.0 * np.abs(np.log(a - 1.0) - 0.31)) + 1.0, None)
-    assert stairs[0] in (1.0, 2.0)

@@ -207,16 +207,6 @@ def test_a_range_of_densities_holds_one():
 # -- means, limits -----------------------------------------------------------------------------------------------------
 
 
-def test_known_means_and_gammas():
-    for eta, mean in [(-0.9, 1.797526885), (-0.5, 16.3113883), (0, 144.620062474), (1e-12, 144.620062474),
-                      (1e-17, 144.620062474)]:  # fmt: skip
-        assert TNB(eta, 1e-3).mean == pytest.approx(mean, rel=1e-9)
-    assert TNB.with_mean(40.0, eta=-0.5).gamma == pytest.approx(1.60230732254e-4, rel=1e-11)
-    for eta, gamma in [(0, 0.00462933671), (0.5, 0.01397784944), (1, 0.025), (2, 0.04772255751)]:
-        assert TNB.with_mean(40.0, eta=eta).gamma == pytest.approx(gamma, rel=1e-9)
-    assert TNB.with_mean(1e4, eta=-0.99).log_gamma / math.log(10) == pytest.approx(math.log10(4) - 401, abs=0.1)
-
-
 @pytest.mark.parametrize("eta", [-1 + 1e-9, -0.99, -0.5, -1e-12, 0.0, 1e-17, 0.5, 1.0, 5.0, 1e6])
 @pytest.mark.parametrize("mean", [1 + 2**-52, 1 + 1e-9, 1.01, 40.0, 1e9, 1e15])
 def test_gamma_from_mean(eta, mean):
@@ -249,19 +239,6 @@ def test_cumulants_end_at_the_radius_of_convergence():
     close(Poisson(2.0).cumulant(699.0), 2 * mp.expm1(699), 1e-12)
     assert Poisson(2.0).cumulant(710.0) == math.inf
     close(Binomial(3, 0.25).cumulant(701.0), 3 * (mp.log(0.25) + mp.mpf(701)), 1e-12)
-
-
-def test_a_run_nearly_sure_or_nearly_never():
-    """Moments given a run, where P[K = 0] is near 0 and near 1."""
-    for law in (Poisson(1e-9), Poisson(1.1), Poisson(30.0), Binomial(5, 1e-9), Binomial(5, 0.2), Binomial(5, 0.999),
-                FinitePmf(((0, 1 - 1e-7), (1, 5e-8), (3, 5e-8)))):  # fmt: skip
-        pmf = exact_pmf(law)
-        run = mp.fsum(pmf[1:])
-        mean, square = (mp.fsum(k**j * p for k, p in enumerate(pmf)) / run for j in (1, 2))
-        some = AtLeastOne(law)
-        close(some.mean, mean, 1e-12)
-        close(some.sd, mp.sqrt(square - mean * mean), 1e-8)
-        close(some.log_sf(1), mp.log(mp.fsum(pmf[2:]) / run), 1e-11, floor=1.0)
 
 
 def test_laws_that_are_not_of_best_of_k():

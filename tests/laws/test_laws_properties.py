@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob, logaddexp
-from hpcalc.questions.measures import best_score
 
 TNB = TruncatedNegativeBinomial
 quick = settings(
@@ -154,48 +153,3 @@ def test_more_runs_find_more(change, eta, length):
     far = Prob.from_u(2.0 * rank.u)
     paid = [law.log_density(rank) - law.log_density(far) for law in (less, more)]
     assert np.all(paid[0] <= paid[1] + 1e-11 * (1.0 + np.abs(more.log_density(far)) + np.abs(less.log_density(far))))
-
-
-@quick
-@given(powers_of_ten(-300, 3), st.one_of(st.just(0.0), powers_of_ten(-30, -9)), powers_of_ten(-30, -9))
-def test_continuous_through_eta_zero(length, below, above):
-    one, other = TNB.from_log_gamma(-below, -length), TNB.from_log_gamma(above, -length)
-    shift = (below + above) * (2.0 + 2.0 * length)
-    rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
-    for name in ("log_density", "log_pgf", "log_survival"):
-        a, b = getattr(one, name)(rank), getattr(other, name)(rank)
-        assert np.all(np.abs(a - b) <= (shift + 1e-12) * (1.0 + np.abs(a))), name
-    assert abs(one.expected_quantile - other.expected_quantile) <= shift + 1e-12
-    assert one.log_mean <= other.log_mean * (1 + 1e-12)
-
-
-@quick
-@given(etas, powers_of_ten(-300, -8))
-def test_gamma_near_one_is_one_run(eta, length):
-    law, point = TNB.from_log_gamma(eta, -length), TNB.from_log_gamma(eta, 0.0)
-    gap = (1.0 + abs(eta)) * length
-    rank = Prob.from_logit(np.linspace(-60.0, 40.0, 31))
-    for name in ("log_density", "log_pgf", "log_survival"):
-        a, b = getattr(law, name)(rank), getattr(point, name)(rank)
-        assert np.all(np.abs(a - b) <= 2.0 * gap + 1e-13 * np.abs(b)), name
-    assert abs(law.mean - 1.0) <= gap + 1e-15
-    assert abs(law.expected_quantile - 0.5) <= gap + 1e-13
-
-
-@quick
-@given(etas, st.one_of(st.floats(1.0, 3.0), powers_of_ten(0, 15)))
-def test_mean_goes_there_and_back(eta, mean):
-    assert TNB.with_mean(mean, eta=eta).mean == pytest.approx(mean, rel=1e-13)
-
-
-@quick
-@given(laws, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.booleans())
-def test_best_score_is_a_score(law, scores, minimize):
-    got = best_score(law, scores, minimize=minimize)
-    low, high = min(scores), max(scores)
-    room = 1e-9 * (high - low) + 1e-9
-    assert low - room <= got.expected <= high + room
-    assert low <= got.p5 <= got.median <= got.p95 <= high
-    better = got.single_run - got.expected if minimize else got.expected - got.single_run
-    assert better >= -room
-    assert 0.0 <= got.prob_top <= 1.0 + 1e-12
