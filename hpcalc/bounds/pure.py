@@ -59,7 +59,7 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
     """R3, where one run is pure DP but for the probability it sets aside."""
     if isinstance(law, Law) and base.slack < 1.0 and base.core.pure_epsilon < math.inf:
         core, thinned, added, note = with_slack(base, law)
-        where = "supremum at u = 1/(1+e^ε)" if law.supremum_at_edge else "supremum searched over certified cells"
+        where = "supremum at u = 1/(1+e^ε)" if law.affine_power else "supremum searched over certified cells"
         citation = "Refined pure-DP bound R3 (hpcalc-theory(7)), exact" + note
         yield RefinedPure(refined_pure(core.pure_epsilon, thinned), added, citation, (where,))
     if isinstance(law, Adaptive) and isinstance(law.law, TruncatedNegativeBinomial) and base.pure_epsilon < math.inf:
@@ -76,7 +76,7 @@ def refined_pure(epsilon: float, law: Law) -> float:
     epsilon : float
         ε of one run, >= 0.
     law : Law
-        Law of K. Where ``-u F'(u)/F(u)`` never decreases (``law.supremum_at_edge``) the supremum is at
+        Law of K. Where ``-u F'(u)/F(u)`` never decreases (``law.affine_power``) the supremum is at
         ``u = 1/(1+e^ε)``; otherwise it is searched over certified cells.
 
     Returns
@@ -91,7 +91,7 @@ def refined_pure(epsilon: float, law: Law) -> float:
     """
     if epsilon in (0.0, math.inf):
         return epsilon
-    return epsilon + (law.gain_at_edge(epsilon) if law.supremum_at_edge else _searched_gain(epsilon, law))
+    return epsilon + (law.gain_at_edge(epsilon) if law.affine_power else _searched_gain(epsilon, law))
 
 
 def _searched_gain(epsilon: float, law: Law) -> float:

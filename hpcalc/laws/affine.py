@@ -7,11 +7,11 @@ from abc import abstractmethod
 import numpy as np
 
 from hpcalc.laws.helpers import ONE, ZERO, times
-from hpcalc.laws.law import ByParts
+from hpcalc.laws.law import Law
 from hpcalc.logspace import Array, Prob, logaddexp
 
 
-class AffinePower(ByParts):
+class AffinePower(Law):
     """A law with ``F(u) = E[K] (1 + X u)^-(1+r)``, or its exponential limit (Poisson: X -> 0, r X -> mu).
 
     Truncated negative binomial: r = eta, X = (1-gamma)/gamma; binomial: r = -n, X = -p. Seen from rank u on, F is of
@@ -48,6 +48,6 @@ class AffinePower(ByParts):
             out = self.log_density(lo) + self._log_ahead(lo, log_width)
         return np.asarray(np.where(np.isneginf(log_width), -np.inf, out), dtype=float)
 
-    def _parts(self, rank: Prob) -> tuple[Array, Array]:
+    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
         above = self.log_block(ZERO, rank, rank.log_u)
         return logaddexp(self.log_prob_zero, self.log_block(rank, ONE, rank.log_q)), above

@@ -9,18 +9,13 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import ONE, ZERO, safe_exp
-from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
+from hpcalc.laws.law import Echo, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Prob, log1mexp
 
 
 @dataclass(frozen=True)
-class AtLeastOne(ByParts):
+class AtLeastOne(Law):
     """A law given ``K >= 1``: the same search, drawn again until it runs at all.
-
-    Parameters
-    ----------
-    law : Law
-        The law before the condition.
 
     Examples
     --------
@@ -82,8 +77,7 @@ class AtLeastOne(ByParts):
     def log_density_slope(self, rank: Prob) -> Array:
         return np.asarray(self.law.log_density_slope(rank) - self._shift, dtype=float)
 
-    def _parts(self, rank: Prob) -> tuple[Array, Array]:
-        """``log f`` and ``log(1 - f)``, each good where it is not near 0; f is the block from u to 1."""
+    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
         log_f = self.law.log_block(rank, ONE, np.asarray(rank.log_q, dtype=float)) - self._shift
         log_s = self.law.log_survival(rank) - self._shift
         return log_f, log_s

@@ -83,11 +83,6 @@ class RunCount(ABC):
     def quantile(self, p: float) -> int:
         """Smallest k with ``P[K <= k] >= p``.
 
-        Parameters
-        ----------
-        p : float
-            In (0, 1).
-
         Raises
         ------
         InvalidInput
@@ -99,21 +94,17 @@ class RunCount(ABC):
         >>> Poisson(40.0).quantile(0.99)
         55
         """
-        number = finite_number("p", p, "give a probability between 0 and 1")
+        remedy = "give a probability between 0 and 1"
+        number = finite_number("p", p, remedy)
         if not 0.0 < number < 1.0:
-            raise InvalidInput("p", p, "give a probability between 0 and 1")
+            raise InvalidInput("p", p, remedy)
         upper = number > 0.5
         return self._inverse[upper](math.log(1.0 - number if upper else number))
 
     def sample(self, rng: random.Random) -> int:
-        """Draw one K by inversion of its distribution function.
+        """Draw one K by inversion of its distribution function, with random bits from ``rng``.
 
         The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
-
-        Parameters
-        ----------
-        rng : random.Random
-            Source of random bits; ``random.SystemRandom()`` for the operating system's.
         """
         upper = bool(rng.getrandbits(1))
         tail = (2 * rng.getrandbits(256) + 1) / (1 << 258)  # uniform in (0, 1/2)
@@ -181,16 +172,7 @@ class Law(BestOfK):
     def log_density_slope(self, rank: Prob) -> Array:
         """``log(-F'(u))``, the steepness of the density: ``log E[K (K-1) (1-u)^(K-2)]``.
 
-        Parameters
-        ----------
-        rank : Prob
-            Ranks u in [0, 1], any shape.
-
-        Returns
-        -------
-        ndarray
-            Of the same shape, each value accurate relative to ``-F'(u)``; ``-inf`` where it is 0 (K <= 1, or
-            ``P[K = 2] = 0`` at u = 1).
+        Accurate relative to ``-F'(u)``; ``-inf`` where that is 0 (K <= 1, or ``P[K = 2] = 0`` at u = 1).
 
         Examples
         --------
@@ -201,23 +183,23 @@ class Law(BestOfK):
         """
 
     @abstractmethod
+    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
+        """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""
+
     def log_pgf(self, rank: Prob) -> Array:
         """``log f(1-u)``: the probability that no run reaches rank u."""
+        return sharper(*self.log_parts(rank))
 
-    @abstractmethod
     def log_survival(self, rank: Prob) -> Array:
         """``log(1 - f(1-u))``, with full relative accuracy as ``u -> 0``."""
+        log_f, log_s = self.log_parts(rank)
+        return sharper(log_s, log_f)
 
     @abstractmethod
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         """``log(f(1-lo) - f(1-hi))``: the probability that the best output has a rank between ``lo`` and ``hi``.
 
-        Parameters
-        ----------
-        lo, hi : Prob
-            Ends of the blocks, ``lo.u <= hi.u``.
-        log_width : ndarray
-            ``log(hi.u - lo.u)``, from the caller who knows it without cancellation.
+        ``log_width`` is ``log(hi.u - lo.u)``, from the caller who knows it without cancellation.
         """
 
     @property
@@ -227,13 +209,11 @@ class Law(BestOfK):
 
     @property
     def affine_power(self) -> bool:
-        """Whether ``f'`` is a power of an affine function, or the exponential limit of one."""
-        return False
+        """Whether ``f'`` is a power of an affine function, or the exponential limit of one.
 
-    @property
-    def supremum_at_edge(self) -> bool:
-        """Whether ``-u F'(u)/F(u)`` never decreases: known of the affine powers."""
-        return self.affine_power
+        Then ``-u F'(u)/F(u)`` never decreases.
+        """
+        return False
 
     def log_mean_excess(self, rank: Prob) -> Array:
         """``log(-(1-u) F'(u) / F(u))``: log of the mean of K - 1 under the weights ``k P[K = k] (1-u)^(k-1)``.
@@ -252,11 +232,6 @@ class Law(BestOfK):
         """Law of K given that every run was kept, each being kept with probability ``exp(log_keep)``.
 
         ``P[K' = k]`` is proportional to ``P[K = k] exp(k log_keep)``: K' of Papernot and Steinke 2022, Lemma 20.
-
-        Parameters
-        ----------
-        log_keep : float
-            ``log(1 - delta0)``, finite and <= 0.
         """
 
     @abstractmethod
@@ -272,21 +247,6 @@ class Law(BestOfK):
     def log_prob_run(self) -> float:
         """``log P[K >= 1]``."""
         return float(self.log_survival(ONE))
-
-
-class ByParts(Law):
-    """A law that knows f(1-u) and its complement, each where it is not near 0."""
-
-    @abstractmethod
-    def _parts(self, rank: Prob) -> tuple[Array, Array]:
-        """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""
-
-    def log_pgf(self, rank: Prob) -> Array:
-        return sharper(*self._parts(rank))
-
-    def log_survival(self, rank: Prob) -> Array:
-        log_f, log_s = self._parts(rank)
-        return sharper(log_s, log_f)
 
 
 class SameCount(RunCount):

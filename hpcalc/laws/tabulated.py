@@ -13,14 +13,14 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, whole_number
-from hpcalc.laws.law import ByParts, Echo, Law, RunCount, checked_law
+from hpcalc.laws.law import Echo, Law, RunCount, checked_law
 from hpcalc.laws.powersums import PowerSum
 from hpcalc.logspace import Array, Prob, logaddexp, logsumexp, softplus
 
 _LARGEST_CUTOFF = 100_000
 
 
-class _Tabular(ByParts):
+class _Tabular(Law):
     """A law with finitely many values, evaluated by direct sums in log space."""
 
     @property
@@ -96,8 +96,7 @@ class _Tabular(ByParts):
         k, log_p = _trimmed(k[k >= 2.0], log_p[k >= 2.0], lambda k: np.log(k) + np.log(k - 1.0))
         return PowerSum(k - 2.0, log_p + np.log(k) + np.log(k - 1.0))
 
-    def _parts(self, rank: Prob) -> tuple[Array, Array]:
-        """``log f`` and ``log(1 - f)``, each good where it is not near 0."""
+    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
         log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
         return log_f, self._sums[0].log_drop(np.zeros(()), log_minus(*rank))
 
@@ -217,7 +216,7 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
 
 
 class _Cut(_Tabular):
-    """A law of numbers of runs up to m, made of another law."""
+    """A law of numbers of runs up to m, from 1 to 100000, made of another law."""
 
     law: Law
     m: int
@@ -250,13 +249,6 @@ class AtMost(_Cut):
 
     :func:`at_most` returns the law itself where it never exceeds m anyway. A mean given with it (``--mean`` beside
     ``--max-runs``) is the mean before the condition.
-
-    Parameters
-    ----------
-    law : Law
-        The law before the condition.
-    m : int
-        Largest number of runs, from 1 to 100000.
 
     Examples
     --------
@@ -301,13 +293,6 @@ class Clamped(_Cut):
     """The law of ``min(K, m)``: what a sampler draws that cuts K off instead of drawing it again.
 
     Another law than :class:`AtMost`, and usually dearer: all of the tail is at m.
-
-    Parameters
-    ----------
-    law : Law
-        The law of K.
-    m : int
-        Largest number of runs, from 1 to 100000.
 
     Examples
     --------
