@@ -83,18 +83,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Crossing(Generic[T]):
-    """Two printable neighbours at the target.
+    """Two printable neighbours at the target: the boldest number that passes, and the next, which fails.
 
-    Attributes
-    ----------
-    value : float or None
-        The boldest number that passes; None if none does.
-    answer : T or None
-        What the function returned there.
-    beyond : float or None
-        The next number, which fails; None if the range ends first.
-    refused : T or None
-        What the function returned there.
+    Each is None where there is none, and stands with what the function returned there.
     """
 
     value: float | None
@@ -116,10 +107,6 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
         What may be tried.
     start : float
         First guess.
-
-    Returns
-    -------
-    Crossing
 
     Notes
     -----

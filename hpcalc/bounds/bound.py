@@ -108,15 +108,6 @@ class ProfileBound(Bound):
 def monotone(curve: RenyiCurve) -> RenyiCurve:
     """Rényi divergence never decreases with the order, so the least value at any larger order holds too (Remark 5).
 
-    Parameters
-    ----------
-    curve : RenyiCurve
-        Any bound; only ``rdp`` changes.
-
-    Returns
-    -------
-    RenyiCurve
-
     Notes
     -----
     With the overall minimum at order a*, orders below a* take that minimum, orders above keep their own value. Over

@@ -24,13 +24,14 @@ from typing import TypeAlias
 import numpy as np
 
 from hpcalc.bounds.bound import Bound, RenyiBound, monotone
+from hpcalc.bounds.pure import with_slack
 from hpcalc.bounds.renyi import enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
 from hpcalc.guarantees.mixture import Listed
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, logaddexp, softplus
+from hpcalc.logspace import Array, distinct, log1mexp, log_expm1, logaddexp, softplus
 
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022, "
@@ -251,8 +252,8 @@ def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
         return inner(base, law)
     if base.slack >= 1.0:
         raise InvalidInput("approx_dp", base.slack, "give δ < 1: at 1 a run may reveal everything")
-    found = inner(base.core, law.thin(math.log1p(-base.slack)))
-    added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0])
+    core, thinned, added, _ = with_slack(base, law)
+    found = inner(core, thinned)
     note = f"with probability {math.exp(added):.6g} some run leaves the guarantee; this is part of δ"
     citation = f"{_PAPER}Lemma 20 on {found.citation.removeprefix(_PAPER)}"
     return RenyiBound("lemma-20", citation, replace(found.curve, log_added_delta=added), (*found.conditions, note))

@@ -20,14 +20,7 @@ from hpcalc.logspace import Array, Prob, log1mexp, softplus
 
 
 def with_slack(base: Guarantee, law: Law) -> tuple[Guarantee, Law, float, str]:
-    """Lemma 20: what holds once the (ε, δ) parts are set aside.
-
-    Returns
-    -------
-    tuple
-        The guarantee and the law of K that are left, log of the probability that some run leaves the guarantee, and a
-        note for the citation.
-    """
+    """Lemma 20: guarantee and law that are left without the (ε, δ) parts, log of what they add to δ, and a note."""
     if base.slack == 0.0:
         return base, law, -math.inf, ""
     added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0])
@@ -70,18 +63,6 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
 
 def refined_pure(epsilon: float, law: Law) -> float:
     """R3: smallest ε' such that best-of-K of every ε-DP algorithm is ε'-DP.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of one run, >= 0.
-    law : Law
-        Law of K. Where ``-u F'(u)/F(u)`` never decreases (``law.affine_power``) the supremum is at
-        ``u = 1/(1+e^ε)``; otherwise it is searched over certified cells.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -117,15 +117,6 @@ class Enclosure:
 
         On each edge of the polygon both functions are linear in u, and ``A^a B^(1-a)`` is convex in (A, B): its maximum
         is at a corner.
-
-        Parameters
-        ----------
-        orders : ndarray, shape (m,)
-            Orders > 1.
-
-        Returns
-        -------
-        tuple of ndarray, shapes (m, n) and (m, n - 1)
         """
         order = np.asarray(orders, dtype=float)[:, None]
 
@@ -234,21 +225,7 @@ def _sample(base: Guarantee, law: Law, x: Array) -> Enclosure:
 
 
 def enclosure(base: Guarantee, law: Law, size: int = 256) -> Enclosure:
-    """Enclosure with about ``size`` nodes, spread over the ranks where F or F(V) changes.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Law
-        Law of K.
-    size : int
-        Number of nodes between the ends.
-
-    Returns
-    -------
-    Enclosure
-    """
+    """Enclosure with about ``size`` nodes, spread over the ranks where F or F(V) changes."""
     lo = _first_score(base, _score_where(law, 1e-4))
     last = float(law.log_density(Prob(np.array(0.0), np.array(-math.inf))))
     hi = 3.0
@@ -300,16 +277,11 @@ class RefinedRenyi(RenyiBound):
     1.3352
     """
 
-    cells: Enclosure | None = None
-
-    @property
-    def _cells(self) -> Enclosure:
-        assert self.cells is not None
-        return self.cells
+    cells: Enclosure = field(kw_only=True)
 
     def sharpened(self, orders: Array, target: float = 1e-6) -> RefinedRenyi:
         """The same bound with the suprema at the given orders found to the target."""
-        return _on(self._cells.sharpened(orders, target), self)
+        return _on(self.cells.sharpened(orders, target), self)
 
     def rdp(self, orders: Array) -> Array:
         """The curve at orders of any shape, its suprema refined to 1e-4."""
@@ -330,7 +302,7 @@ class RefinedRenyi(RenyiBound):
 
     def estimate(self, orders: Array) -> Array:
         """The curve from the nodes alone: no bound, but close to what :meth:`sharpened` leads to."""
-        return _curve_value(self._cells, orders, np.max(self._cells.values(orders)[0], axis=1))
+        return _curve_value(self.cells, orders, np.max(self.cells.values(orders)[0], axis=1))
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         """Epsilon: the order is searched on the nodes, and the enclosure refined at that order."""
@@ -392,24 +364,15 @@ def _on(cells: Enclosure, like: RefinedRenyi) -> RefinedRenyi:
 
 
 def refined_renyi(base: Guarantee, law: Law, orders: Array | None = None) -> RefinedRenyi:
-    """R1 of a base with a Rényi curve; the probability that it sets aside is added by Lemma 20.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Law
-        Law of K.
-    orders : ndarray, optional
-        Restrict the orders to these; default all, or the base's given ones.
-    """
+    """R1 of a base with a Rényi curve; the probability that it sets aside is added by Lemma 20."""
     core, thinned, added, note = with_slack(base, law)
     form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
     curve = RenyiCurve(
         core.rdp, core.orders if orders is None else orders, added, refined_pure(core.pure_epsilon, thinned)
     )
     citation = "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022" + note
-    return _on(enclosure(core, thinned), RefinedRenyi("refined-rdp", citation, curve, (form,)))
+    cells = enclosure(core, thinned)
+    return _on(cells, RefinedRenyi("refined-rdp", citation, curve, (form,), cells=cells))
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Iterator[RefinedRenyi]:

@@ -19,15 +19,7 @@ _LARGEST_RUNS = 10**300
 
 
 class Inverse:
-    """The smallest k that a tail of a law reaches.
-
-    Parameters
-    ----------
-    law : RunCount
-        Law of K.
-    upper : bool
-        Whether the tail is ``P[K > k]``, which must come down to what is asked; else ``P[K <= k]``, which must come up.
-    """
+    """The smallest k at which ``P[K <= k]`` comes up, or (``upper``) ``P[K > k]`` down, to what is asked."""
 
     def __init__(self, law: RunCount, *, upper: bool) -> None:
         self._law, self._upper = law, upper

@@ -17,13 +17,7 @@ from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
 
 
 class _Accepted:
-    """The search "run until accepted", where the best-ranked outcomes up to some mass are the accepted ones.
-
-    Parameters
-    ----------
-    accept : float
-        The least mass that either input must accept.
-    """
+    """The search "run until accepted", where the best-ranked outcomes up to some mass are the accepted ones."""
 
     def __init__(self, accept: float) -> None:
         self._log_accept = math.log(accept)
@@ -43,17 +37,6 @@ def conditional_lower_bound(
 
     Where a pair attains the region, the accepted set holds some of the highest losses and else the lowest; where only a
     Rényi curve is known, the top block and the bad outcome of a mechanism of three outcomes.
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    accept : float
-        The acceptance probability that every input has at least.
-    log_delta : float
-        Natural logarithm of δ.
-    upper : float
-        The reported ε, where the search may stop.
     """
     if log_delta == -math.inf:
         least = RefinedConditional(base, accept).pure_epsilon if base.exact_profile else math.inf

@@ -115,17 +115,6 @@ def few_outcomes_beside_slack(
 
     The search then ends in one of these with probability ``1 - f(1-slack)``, the same under both inputs, and is the
     search on the few otherwise: Lemma 20 of Papernot and Steinke 2022 holds with equality.
-
-    Parameters
-    ----------
-    base, law : Guarantee, Law
-        One run, and the law of K.
-    log_delta : float
-        Natural logarithm of δ.
-    upper : float
-        The reported ε (tells where to end; may be inf).
-    cells : Enclosure or None
-        Of what is left of both once the slack is set aside, if it is at hand.
     """
     if base.slack >= 1.0:
         return None

@@ -18,19 +18,7 @@ _ROUNDING = 1e-9  # of the sums over blocks
 def path_lower_bound(
     guarantee: Guarantee, law: Law, log_delta: float, bounds: Sequence[Bound] = ()
 ) -> LowerBound | None:
-    """ε of the search over the guarantee's own dominating pair; None where no one pair attains the guarantee.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        One run.
-    law : Law
-        Law of K.
-    log_delta : float
-        Natural logarithm of δ.
-    bounds : sequence of Bound
-        Bounds at hand: Theorem E, where it is among them, has the path already.
-    """
+    """ε of the search over the guarantee's own dominating pair; None where no one pair attains the guarantee."""
     if log_delta == -math.inf:  # R3 is attained by randomized response with a split outcome
         pure = guarantee.pure_epsilon
         found = refined_pure(pure, law) if pure < math.inf and guarantee.exact_profile else 0.0
