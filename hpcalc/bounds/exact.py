@@ -35,7 +35,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from hpcalc.bounds.bound import ProfileBound
-from hpcalc.bounds.polygon import Points, Polygon, chords, losers, share_out, winners
+from hpcalc.bounds.polygon import Points, Polygon, between, chords, losers, share_out, winners
 from hpcalc.bounds.renyi import rdp_of_profiles, refined_renyi
 from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
@@ -165,8 +165,8 @@ class Search:
         y, before, after = self.lattice.at(place)
         rank = _sum(w1, y.w, y.w_rest)
         log_g = self.law.log_lower_density(rank)
-        log_fall = np.where(rank.log_u < 0.0, self.law.log_lower_density_slope(rank), -np.inf)
-        width = np.diff(y.x)
+        log_fall = np.where(rank.log_q > -np.inf, self.law.log_lower_density_slope(rank), -np.inf)
+        width = between(y.x, y.x_rest)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             scale = log_g[:, :-1]
             end = np.exp(log_g[:, 1:] - scale)
@@ -238,7 +238,7 @@ class Search:
         block = self.whole
         bound = self._smaller(block, block.values(self.log_c(epsilon))[1], epsilon, np.array(-np.inf))
         half = 0.5 * self.width[:, None]
-        through = half * np.maximum(bound[0] + bound[1], -1e300)
+        through = half * (np.maximum(bound[0], -1e300) + np.maximum(bound[1], -1e300))
         ending = half * (np.maximum(bound[0], 0.0) + np.maximum(bound[1], 0.0))
         total, best = np.zeros(through.shape[1]), 0.0
         for row, end in zip(through, ending, strict=True):
@@ -355,7 +355,7 @@ class Mechanism:
             loss = np.where(np.isneginf(self.log_a), -np.inf, self.log_a - self.log_b)
         order = np.argsort(-loss, kind="stable")
         a, b = np.logaddexp.accumulate(self.log_a[order]), np.logaddexp.accumulate(self.log_b[order])
-        likely = a > log_delta
+        likely = a > log_delta + _MARGIN
         if not likely.any():
             return 0.0
         return max(float(np.max(logsubexp(a[likely], log_delta) - b[likely])), 0.0)

@@ -48,9 +48,9 @@ def joined(*parts: Points) -> Points:
     return Points(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Points)))
 
 
-def _between(values: Array, rest: Array) -> Array:
-    """Differences of neighbours, from whichever of a mass and its complement is smaller."""
-    return np.asarray(np.where(values[:-1] < 0.5, np.diff(values), -np.diff(rest)))
+def between(values: Array, rest: Array) -> Array:
+    """Differences of neighbours along the last axis, from whichever of a mass and its complement is smaller."""
+    return np.asarray(np.where(values[..., :-1] < 0.5, np.diff(values), -np.diff(rest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Polygon:
     @classmethod
     def of_tangents(cls, point: Points, slope: Array) -> Polygon:
         """The polygon of lines through points, by increasing x, each to where it meets the next."""
-        width, height = _between(point.x, point.x_rest), _between(point.w, point.w_rest)
+        width, height = between(point.x, point.x_rest), between(point.w, point.w_rest)
         turn = np.diff(slope)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = (slope[1:] * width - height) / turn
@@ -153,7 +153,7 @@ def chords(curve: Tradeoff) -> tuple[Polygon, Polygon]:
         keep = np.append(np.flatnonzero(np.diff(x.u) > _LEAST_MASS), x.log_u.size - 1)
         x, w = x.take(keep), w.take(keep)
         point = Points(x.u, np.exp(x.log_q), w.u, np.exp(w.log_q))
-        out.append(Polygon(point, _between(point.w, point.w_rest) / _between(point.x, point.x_rest)))
+        out.append(Polygon(point, between(point.w, point.w_rest) / between(point.x, point.x_rest)))
     return out[0], out[1]
 
 
