@@ -143,47 +143,6 @@ def test_one_training_in_several_words(words: str, folder: Path) -> None:
     assert answers[0]["to"]["epsilon"] == pytest.approx(answers[1]["to"]["epsilon"], rel=1e-6)
 
 
-REFUSED = {
-    "--noise-multiplier 1 --sample-rate 0.1 --epochs 1 --steps 3": "--epochs 1: says what --steps says already",
-    "--noise-multiplier 1 --sample-rate 2 --steps 3": "--sample-rate 2: give a probability in (0, 1]",
-    "--sample-rate 0.1 --steps 3": "--noise-multiplier is missing beside --sample-rate",
-    "--noise-multiplier 1 --steps 3": "DP-SGD needs --sample-rate, or --examples and --batch-size",
-    "--history text.json": "text.json",
-    "--candidates sum.yaml": "the weights sum to 1.1, not to 1",
-    "--candidates negative.yaml": "weight -1: give probabilities >= 0",
-    "--candidates two.csv": "unknown word noise_multiplyer: did you mean noise-multiplier?",
-    "--candidates half.csv": "DP-SGD needs --steps or --epochs",
-    "--pure 1 --then-on rest": "--then-on rest: says what --then saw of the records beside a --subset",
-    "--pure 1 --density 1.1 2": "--density 1.1 2: give LOW and HIGH with 0 < LOW <= 1 <= HIGH",
-    "--pure 1 --density x 2": "--density x: give a number",
-    "--pure 1 --subset 1.5": "--subset 1.5: give a sampling rate between 0 and 1",
-    "--pure 1 --subset auto": "--subset auto: auto is for 'hpcalc plan'",
-    "--pure 1 --then gausian=5": "--then gausian=5: did you mean gaussian=?",
-    "--pure 1 --then dpsgd=0.1,1": "--then dpsgd=0.1,1: give exactly 3 values",
-    "--pure 1 --then gaussian=x": "--then gaussian=x: give a number",
-    "--pure 1 --searches 0": "--searches 0: give an integer of at least 1",
-    "--pure 1 --group 2 --subset 0.1": "--group 2: does not go with --subset",
-    "--pure 1 --method paper --subset 0.1": "--method paper: the paper has no bound for --subset",
-    "--pure 1 --max-runs 3 --clamp-runs 3": "--clamp-runs 3: is another law than --max-runs",
-    "--pure 1 --total": "--total: speaks about the cases of a spec file",
-}
-BAD = {
-    "text.json": '{"history": [["a", 0.1, 3]]}',
-    "sum.yaml": "- {pure: 1, weight: 0.6}\n- {pure: 2, weight: 0.5}\n",
-    "negative.yaml": "- {pure: 1, weight: -1}\n- {pure: 2, weight: 2}\n",
-    "two.csv": "noise_multiplyer,epochs\nx,y\n",
-    "half.csv": "noise_multiplier,sample_rate,epochs\n1.1,0.1,\n",
-}
-
-
-@pytest.mark.parametrize("words", REFUSED)
-def test_bad_input_of_a_new_option_is_one_clear_line(words: str, folder: Path) -> None:
-    for name, text in BAD.items():
-        (folder / name).write_text(text)
-    _, err = told(f"bound {words} --dist poisson --mu 3")
-    assert REFUSED[words] in err
-
-
 @pytest.mark.parametrize("dist", ["threshold --accept 0.1", "composition --k 3"])
 def test_where_there_is_no_k_to_draw(dist: str) -> None:
     assert "there is no K to draw" in told(f"draw --dist {dist}")[1]

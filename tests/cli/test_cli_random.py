@@ -65,11 +65,7 @@ FILES = {
 # What a command cannot do without, apart from a base and a law.
 NEEDS: dict[str, tuple[str, ...]] = {
     "compare": ("--mean {m}", "--at-epsilon {m}", "", "--law poisson:mu={m} --law tnb:eta={h},mean={m}"),
-    "plan": (
-        "--target-epsilon {m}",
-        "--target-epsilon {m} --maximize quantile",
-        "--target-epsilon {m} --success-rate 0.01",
-    ),
+    "plan": tuple(f"--target-epsilon {{m}}{more}" for more in ("", " --maximize quantile", " --success-rate 0.01")),
 }
 
 
@@ -133,15 +129,7 @@ class Grammar:
                 words[rng.randrange(len(words))] = rng.choice(BROKEN)
             else:
                 option = rng.choice(self.options)
-                if option.flag in (
-                    "--output",
-                    "--plot",
-                    "--save-spec",
-                    "--case",
-                    "--total",
-                    "--profile-out",
-                    "--rdp-out",
-                ):
+                if option.key in ("output", "plot", "save_spec", "case", "total", "profile_out", "rdp_out"):
                     continue
                 count = 0 if option.is_flag else option.nargs if rng.random() < 0.9 else 0
                 pool = (*BROKEN, "0.1", "3", "1e1", *DISTS, "broken.csv", "broken.yaml", "poisson:mu=3")

@@ -291,15 +291,6 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> 
                     assert not any(one.overlaps(other) for other in boxes[i + 1 :]), (kind, size)
 
 
-def test_curves_differ_in_more_than_colour() -> None:
-    from hpcalc.output import figure
-
-    count = min(len(figure._COLOURS), len(figure._LINES), len(figure._MARKERS))
-    assert count >= 6
-    assert len(set(map(str, figure._LINES))) == len(figure._LINES)
-    assert len(set(figure._MARKERS)) == len(figure._MARKERS)
-
-
 def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, object], tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="cannot be written"):
         plot_result(answers["sweep"], str(tmp_path / "nowhere" / "a.svg"))
