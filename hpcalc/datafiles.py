@@ -3,6 +3,9 @@
 Every shape is brought into rows of named values first (:func:`_rows`), whoever wrote the file. What is harmless is put
 right (order of the points, a point given twice alike, an order of 1) with a warning where the reader should know; what
 is not is refused (a point given twice with different values, a profile that increases, negative values, NaN).
+
+A reader raises :class:`~hpcalc.errors.DataFileError` where a file cannot be read and
+:class:`~hpcalc.errors.InvalidInput` where its contents are not what they should be; the text names the line.
 """
 
 from __future__ import annotations
@@ -15,19 +18,8 @@ from dataclasses import dataclass, field
 from hpcalc.errors import InvalidInput
 from hpcalc.files import SMALLEST, Node, Source, nearest, read_tree, shown
 
-__all__ = [
-    "Candidate",
-    "Candidates",
-    "Points",
-    "candidates_of",
-    "parse_rdp_text",
-    "read_candidates",
-    "read_history",
-    "read_pmf",
-    "read_profile",
-    "read_rdp",
-    "read_scores",
-]
+__all__ = ["Candidate", "Candidates", "Points", "candidates_of", "parse_rdp_text", "read_candidates", "read_history",
+           "read_pmf", "read_profile", "read_rdp", "read_scores"]  # fmt: skip
 
 _ORDER = ("order", "orders", "alpha", "alphas", "lambda")
 _RENYI = ("rdp", "epsilon", "eps", "epsilons", "rdp_epsilon")
@@ -49,12 +41,7 @@ Row = tuple[Node, ...]
 
 
 class Points(dict[float, float]):
-    """Points of a curve in increasing order, and what the reader of the file should know about them.
-
-    Attributes
-    ----------
-    warnings : list of str
-    """
+    """Points of a curve in increasing order, and what the reader of the file should know about them."""
 
     def __init__(self, points: Mapping[float, float], warnings: Iterable[str] = ()) -> None:
         super().__init__(sorted(points.items()))
@@ -149,32 +136,15 @@ def _add(source: Source, points: dict[float, float], x: float, y: float, what: s
     points[x] = y
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Curves
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Curves
 
 
 def read_rdp(path: str) -> Points:
-    """Points of a Rényi curve.
+    """Points of a Rényi curve: order to ε; order ``inf`` is pure differential privacy, ε ``inf`` where nothing is
+    known.
 
-    Parameters
-    ----------
-    path : str
-        YAML, JSON or CSV file (by its extension, else by its contents), ``-`` for standard input. Columns ``order``
-        (or ``alpha``, ``alphas``, ``orders``) and ``epsilon`` (or ``rdp``, ``eps``), or two columns without a header;
-        an answer of ``hpcalc bound`` or of ``hpcalc convert --to rdp`` in YAML or JSON.
-
-    Returns
-    -------
-    Points
-        Order to ε; order ``inf`` is pure differential privacy, ε ``inf`` an order at which nothing is known.
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be read.
-    InvalidInput
-        If its contents are not a Rényi curve; the text names the line.
+    The columns are ``order`` (or ``alpha``) and ``epsilon`` (or ``rdp``), named or not; an answer of ``hpcalc bound``
+    or of ``hpcalc convert --to rdp`` is read too.
     """
     source = Source("rdp_file", path)
     columns: list[Column] = [(_ORDER, "order", True), (_RENYI, "Rényi divergence", True)]
@@ -250,24 +220,11 @@ def _make_monotone(source: Source, curve: Points) -> None:
 
 
 def read_profile(path: str) -> Points:
-    """Points of a privacy profile.
+    """Points of a privacy profile: ε >= 0 to δ in [0, 1].
 
-    Parameters
-    ----------
-    path : str
-        YAML, JSON or CSV file with the columns ``epsilon`` (or ``eps``) and ``delta``, or these two without a header.
-        Where ``delta`` is empty or null, ``log10_delta`` stands for it. What ``--profile-out`` writes is read back; an
-        answer of ``hpcalc bound`` or ``hpcalc convert`` is one point.
-
-    Returns
-    -------
-    Points
-        ε >= 0 to δ in [0, 1].
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        As :func:`read_rdp`.
+    The columns are ``epsilon`` and ``delta``, named or not; where ``delta`` is empty or null, ``log10_delta`` stands
+    for it. What ``--profile-out`` writes is read back; an answer of ``hpcalc bound`` or ``hpcalc convert`` is one
+    point.
     """
     source = Source("profile_file", path)
     points: dict[float, float] = {}
@@ -297,29 +254,13 @@ def read_profile(path: str) -> Points:
     return profile
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Laws of K, scores
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Laws of K, scores
 
 
 def read_pmf(path: str) -> dict[int, float]:
-    """A law of the number of runs.
+    """A law of the number of runs: k (a whole number >= 0) to its probability; they sum to 1.
 
-    Parameters
-    ----------
-    path : str
-        YAML, JSON or CSV file: a mapping from k to its probability, pairs, or the columns ``k`` and ``probability``;
-        also a plain list, whose first entry is the probability of 0 runs.
-
-    Returns
-    -------
-    dict
-        Number of runs (a whole number >= 0) to probability; they sum to 1.
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        As :func:`read_rdp`.
+    A mapping, pairs, or the columns ``k`` and ``probability``; also a plain list, which begins at 0 runs.
     """
     source = Source("pmf", path)
     tree = read_tree(source)
@@ -353,30 +294,12 @@ def whole(source: Source, node: Node, what: str, least: int) -> int:
 def read_scores(
     path: str, column: str | None = None, missing: str | None = None, minimize: bool = False
 ) -> list[float]:
-    """Scores of single runs.
+    """Scores of single runs, at least one, in the order of the file.
 
-    Parameters
-    ----------
-    path : str
-        One number a line, a table with a header, a YAML or JSON list, a mapping from setting to score, or a table of
-        trials as Optuna writes it (column ``value``; a trial whose ``state`` is not COMPLETE has no score).
-    column : str, optional
-        Name of the column; needed where the file has several.
-    missing : {"worst", "skip"}, optional
-        What an empty cell stands for: a crashed run, which ranks last and takes the worst score of the file, or no run
-        at all. Without it an empty cell is refused.
-    minimize : bool
-        Whether the largest score is the worst.
-
-    Returns
-    -------
-    list of float
-        At least one finite score, in the order of the file.
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        As :func:`read_rdp`; a wrong column names those there are.
+    One number a line, a table with a header, a list, or trials as Optuna writes them (column ``value``; a trial whose
+    ``state`` is not COMPLETE has no score). ``missing`` says what an empty cell stands for: ``worst``, a crashed run,
+    takes the worst score of the file (the largest where ``minimize``), ``skip`` is no run at all; without it, it is
+    refused.
     """
     source = Source("scores", path)
     cells = _score_cells(source, read_tree(source), column)
@@ -437,24 +360,14 @@ def _pick(source: Source, names: Sequence[Node], column: str | None) -> int:
     return hits[0]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Candidates, histories
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Candidates, histories
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting of a search, as its file describes it.
+    """One setting of a search: its options in the words of the command line, one text or a list of texts each.
 
-    Attributes
-    ----------
-    name : str
-        As given, else ``setting N``.
-    line : int
-    options : dict
-        Option word (with ``_``) to its value, in the words of the command line: one text, or a list of texts.
-    params : dict
-        Hyperparameters that no guarantee depends on, as text.
+    ``params`` are hyperparameters that no guarantee depends on, as text.
     """
 
     name: str
@@ -465,15 +378,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Settings of a search and how one is drawn.
+    """Settings of a search and how one is drawn: weights that sum to 1, None where they are unknown.
 
-    Attributes
-    ----------
-    rows : tuple of Candidate
-    weights : tuple of float or None
-        They sum to 1; None where they are unknown.
-    stated : bool
-        Whether the file gives weights (otherwise they are equal).
+    ``stated`` says whether the file gives weights (otherwise they are equal).
     """
 
     rows: tuple[Candidate, ...]
@@ -482,21 +389,10 @@ class Candidates:
 
 
 def read_candidates(path: str, words: Collection[str]) -> Candidates:
-    """Settings with guarantees of their own.
+    """Settings with guarantees of their own: option ``words`` (with ``_``), ``name``, ``weight`` and ``params``.
 
-    Parameters
-    ----------
-    path : str
-        YAML or JSON list of mappings (option words, optional ``name``, ``weight``, ``params``), or CSV with those
-        columns: a cell of several values separates them by spaces, an empty cell is absent, a column that is no option
-        is a hyperparameter.
-    words : collection of str
-        Options that may describe a setting, with ``_``.
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        As :func:`read_rdp`; an unknown word names the nearest known one.
+    In a table, a cell of several values separates them by spaces, an empty cell is absent, and a column that is no
+    option is a hyperparameter.
     """
     source = Source("candidates", path)
     tree = read_tree(source)
@@ -507,14 +403,7 @@ def read_candidates(path: str, words: Collection[str]) -> Candidates:
 def candidates_of(source: Source, tree: Node, words: Collection[str], *, table: bool = False) -> Candidates:
     """As :func:`read_candidates`, from a list that has been read already (the ``candidates:`` of a spec).
 
-    Parameters
-    ----------
-    source : Source
-        Says what is wrong.
-    tree : Node
-    words : collection of str
-    table : bool
-        Whether unknown keys are hyperparameters, as the columns of a table are.
+    In a ``table``, unknown keys are hyperparameters.
     """
     if tree.kind != "list" or not tree.children or any(item.kind != "mapping" for item in tree.children):
         source.refuse("expected a list of settings, each a mapping of options", tree)
@@ -575,17 +464,10 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[tuple[f
 
 
 def read_history(path: str) -> list[tuple[float, float, int]]:
-    """DP-SGD as Opacus keeps it: a state dict with ``history``, or the bare list of ``[noise, rate, steps]``.
+    """DP-SGD as Opacus keeps it, a state dict with ``history`` or the bare list of ``[noise, rate, steps]``.
 
-    Returns
-    -------
-    list of tuple
-        Sampling rate, noise multiplier and number of steps, in the order in which :class:`hpcalc.DPSGD` takes them.
-
-    Raises
-    ------
-    DataFileError, InvalidInput
-        As :func:`read_rdp`.
+    Each entry becomes sampling rate, noise multiplier, number of steps: the order in which :class:`hpcalc.DPSGD` takes
+    them.
     """
     source = Source("history", path)
     tree = read_tree(source)

@@ -16,25 +16,15 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
 from hpcalc.errors import DataFileError, InvalidInput
 
-__all__ = [
-    "Node",
-    "Source",
-    "json_text",
-    "nearest",
-    "points_text",
-    "read_bytes",
-    "read_tree",
-    "shipped",
-    "write_file",
-    "yaml_text",
-]
+__all__ = ["Node", "Source", "json_text", "nearest", "points_text", "read_bytes", "read_tree", "shipped", "write_file",
+           "yaml_text"]  # fmt: skip
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
@@ -58,19 +48,10 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class Node:
-    """A piece of a file.
+    """A piece of a file: a ``scalar``, a ``list`` or a ``mapping``, and the line it stands on (from 1; 0: no lines).
 
-    Attributes
-    ----------
-    kind : {"scalar", "list", "mapping"}
-    line : int
-        Where it stands, from 1; 0 where there are no lines.
-    text : str
-        Of a scalar, as it stands in the file.
-    plain : bool
-        Whether a scalar of YAML or JSON stands without quotes.
-    children : tuple
-        Nodes of a list; pairs of nodes, key and value, of a mapping.
+    ``text`` is that of a scalar as it stands in the file, ``plain`` whether it stands there without quotes;
+    ``children`` are the nodes of a list, or pairs of nodes, key and value, of a mapping.
     """
 
     kind: str
@@ -92,14 +73,8 @@ class Node:
 
 
 class Source:
-    """A file being read: which option named it, what it is called, how it is refused.
-
-    Parameters
-    ----------
-    parameter : str
-        Option that named the file, as in the Python API (``"rdp_file"``).
-    path : str
-        ``-`` is standard input.
+    """A file being read: which option named it (``"rdp_file"``), what it is called (``-`` is standard input), how it is
+    refused.
     """
 
     def __init__(self, parameter: str, path: str) -> None:
@@ -157,21 +132,11 @@ def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | N
     return next(iter(get_close_matches(word, list(choices), n=1, cutoff=cutoff)), None)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Reading
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Reading
 
 
 def read_bytes(source: Source) -> bytes:
-    """What a file or standard input holds, at most 16 MiB.
-
-    Raises
-    ------
-    DataFileError
-        If it cannot be read.
-    InvalidInput
-        If it is larger.
-    """
+    """What a file or standard input holds, at most 16 MiB."""
     try:
         if source.path == "-":
             data = sys.stdin.buffer.read(_MAX_BYTES + 1)
@@ -194,17 +159,10 @@ def shipped(name: str) -> str:
 
 
 def read_tree(source: Source) -> Node:
-    """Contents of a YAML, JSON or CSV file, by its extension, else by what it looks like.
+    """Contents of a YAML, JSON or CSV file, by its extension, else by what it looks like; errors name the line.
 
     A table with a header is a list of mappings, one without a header a list of lists; a single column without a header
     is a list of scalars.
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be read.
-    InvalidInput
-        If it is no such file; the text names the line. ``source.refuse`` decides the wording.
     """
     data = read_bytes(source)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -347,21 +305,24 @@ def _table(source: Source, text: str) -> Node:
     ))  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Writing
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Writing
 
 
 def json_text(value: Any, encoding: str = "utf-8") -> str:
     """A plain value as JSON; what the encoding cannot say is escaped."""
     import json  # as much start-up as all of this module
 
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _sayable(lambda ascii: json.dumps(value, indent=2, ensure_ascii=ascii, allow_nan=False), encoding) + "\n"
+
+
+def _sayable(write: Callable[[bool], str], encoding: str) -> str:
+    """A text in full where the encoding can say it, else in ASCII."""
+    text = write(False)
     try:
         text.encode(encoding)
     except UnicodeError:
-        text = json.dumps(value, indent=2, allow_nan=False)
-    return text + "\n"
+        return write(True)
+    return text
 
 
 @lru_cache(maxsize=1)
@@ -404,41 +365,23 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
     """
     import yaml
 
-    def dumped(unicode: bool) -> str:
-        text: str = yaml.dump(
-            value, Dumper=_dumper(), sort_keys=False, default_flow_style=None, allow_unicode=unicode, width=110
-        )
-        return text
-
-    text = dumped(True)
-    try:
-        text.encode(encoding)
-    except UnicodeError:
-        text = dumped(False)
-    return text
+    layout: dict[str, Any] = {"Dumper": _dumper(), "sort_keys": False, "default_flow_style": None, "width": 110}
+    return _sayable(lambda ascii: yaml.dump(value, allow_unicode=not ascii, **layout), encoding)
 
 
 def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:
-    """Points of a curve, in the format that the extension of ``path`` names (YAML where it names none).
+    """Points of a curve, in the format that the extension of ``path`` names: ``.json``, ``.csv``, anything else is
+    YAML.
 
-    Parameters
-    ----------
-    path : str
-        Only its extension is looked at: ``.json``, ``.csv``, anything else is YAML.
-    name : str
-        What the points are, ``"profile"`` or ``"rdp"``: the key of YAML and JSON.
-    points : sequence of mappings
-        ``epsilon``, ``delta`` (None where it is below the smallest double) and ``log10_delta``; or ``order`` and
-        ``epsilon`` (infinite or None where nothing is known).
+    ``name`` is ``"profile"`` (``epsilon``, ``delta``, which is None below the smallest double, ``log10_delta``) or
+    ``"rdp"`` (``order``, ``epsilon``, infinite or None where nothing is known).
 
     Examples
     --------
     >>> print(points_text("p.csv", "profile", [{"epsilon": 1.0, "delta": 1e-6, "log10_delta": -6.0}]), end="")
     epsilon,delta,log10_delta
     1.0,1e-06,-6.0
-    >>> print(
-    ...     points_text("-", "rdp", [{"order": 2.0, "epsilon": 1e-6}, {"order": float("inf"), "epsilon": 1.0}]), end=""
-    ... )
+    >>> print(points_text("-", "rdp", [{"order": 2.0, "epsilon": 1e-6}, {"order": math.inf, "epsilon": 1.0}]), end="")
     rdp:
     - {order: 2.0, epsilon: 1.0e-06}
     - {order: .inf, epsilon: 1.0}

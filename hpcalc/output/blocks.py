@@ -65,15 +65,7 @@ Document = Mapping[str, Any]
 
 
 def view(document: Document, *, quiet: bool = False) -> list[Block]:
-    """The blocks that show a document, or the several documents of a list of cases.
-
-    Parameters
-    ----------
-    document : mapping
-        Numbers that bound something are :class:`~hpcalc.logspace.Upper` or :class:`~hpcalc.logspace.Lower`.
-    quiet : bool
-        The headline alone, one a case.
-    """
+    """The blocks that show a document, or the several of a list of cases; if ``quiet`` the headlines alone."""
     cases: Sequence[Document] = document.get("cases", [document])
     blocks = [_BLOCKS.get(str(case.get("command")), _other)(case) for case in cases]
     if quiet:

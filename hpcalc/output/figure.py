@@ -15,18 +15,8 @@ __all__ = ["figure_bytes", "make_figure"]
 
 # Okabe and Ito's palette and two more: told apart in grey, too, by line styles and markers. The first is what a search
 # is held against; the others are the laws of hpcalc.output.panels.
-_COLOURS = (
-    "#000000",
-    "#0072B2",
-    "#E69F00",
-    "#D55E00",
-    "#CC79A7",
-    "#009E73",
-    "#7A5C00",
-    "#56B4E9",
-    "#882255",
-    "#777700",
-)
+_COLOURS = ("#000000", "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#7A5C00", "#56B4E9", "#882255",
+            "#777700")  # fmt: skip
 _LINES: tuple[Any, ...] = (":", "-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)),
                            (0, (8, 2, 1, 2)), (0, (2, 1)))  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*", "<", ">")
@@ -35,20 +25,8 @@ _DPI = 160
 
 
 def figure_bytes(panels: Sequence[Panel], kind: str, size: tuple[float, float] | None = None) -> bytes:
-    """The figure as a file's content; the same panels give the same bytes.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Side by side.
-    kind : {"svg", "png", "pdf"}
-    size : tuple of float, optional
-        Width and height of one panel in inches.
-
-    Raises
-    ------
-    MissingExtra
-        Without matplotlib.
+    """The figure as a file's content (``svg``, ``png`` or ``pdf``), its panels of a size in inches; same panels, same
+    bytes.
     """
     no_date: dict[str, dict[str, Any]] = {
         "svg": {"Date": None, "Creator": "hpcalc"},
@@ -130,35 +108,21 @@ def _draw(axes: Any, panel: Panel) -> None:
 def _add(axes: Any, series: Series) -> None:
     style = series.style
     colour, marker = _COLOURS[style % len(_COLOURS)], _MARKERS[style % len(_MARKERS)]
-    if series.line:
-        axes.plot(
-            series.x,
-            series.y,
-            color=colour,
-            linestyle="-" if series.steps else _LINES[style % len(_LINES)],
-            linewidth=1.5,
-            drawstyle="steps-pre" if series.steps else "default",
-            marker=None if series.steps else marker,
-            # markers of neighbouring series do not fall on each other
-            markevery=(style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1,
-            markersize=4.5,
-            label=series.name,
-        )
+    looks: dict[str, Any]
+    if series.line and series.steps:
+        looks = {"linestyle": "-", "linewidth": 1.5, "drawstyle": "steps-pre", "label": series.name}
+    elif series.line:
+        # markers of neighbouring series do not fall on each other
+        every = (style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1
+        looks = {"linestyle": _LINES[style % len(_LINES)], "linewidth": 1.5, "marker": marker, "markevery": every,
+                 "markersize": 4.5, "label": series.name}  # fmt: skip
     else:
-        axes.plot(
-            series.x,
-            series.y,
-            color=colour,
-            linestyle="none",
-            marker="o" if series.ring else marker,
-            markersize=11.0 if series.ring else 8.0,
-            markerfacecolor="none" if series.ring else colour,
-            markeredgecolor=colour if series.ring else "white",
-            markeredgewidth=1.6 if series.ring else 0.8,
-            label=series.name or "_",
-            zorder=3.0,
-            clip_on=False,
-        )
+        looks = {"linestyle": "none", "label": series.name or "_", "zorder": 3.0, "clip_on": False}
+        looks |= {"marker": "o", "markersize": 11.0, "markerfacecolor": "none", "markeredgecolor": colour,
+                  "markeredgewidth": 1.6} if series.ring else {
+                  "marker": marker, "markersize": 8.0, "markerfacecolor": colour, "markeredgecolor": "white",
+                  "markeredgewidth": 0.8}  # fmt: skip
+    axes.plot(series.x, series.y, color=colour, **looks)
 
 
 def _limit(axes: Any, axis: Axis, now: tuple[float, float], assign: Any) -> None:

@@ -46,19 +46,8 @@ class Axis:
 class Series:
     """One curve, or single points.
 
-    Attributes
-    ----------
-    name : str
-        For the legend.
-    x, y : tuple of float
-    style : int
-        Series of the same thing have the same style in every picture.
-    line : bool
-        Whether the points are joined.
-    steps : bool
-        Whether a value holds up to its x from the x before, as the distribution of whole numbers does.
-    ring : bool
-        Whether single points are hollow and large: the one to look at.
+    Series of the same thing have the same ``style`` in every picture. The points of a ``line`` are joined; ``steps``
+    hold up to their x from the x before, as the distribution of whole numbers does; a ``ring`` is the point to look at.
     """
 
     name: str
@@ -80,16 +69,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture.
-
-    Attributes
-    ----------
-    shaded : Series or None
-        A curve below which nothing can be: the area under it is shaded.
-    limit : Limit or None
-        What was asked to be met.
-    caption : str
-        What was asked, the same for all panels of an answer.
+    """One picture: below the ``shaded`` curve nothing can be, ``limit`` is what was asked to be met, ``caption`` what
+    was asked.
     """
 
     title: str
@@ -102,14 +83,7 @@ class Panel:
 
 
 def panels_of(result: Any, curves: SearchCurves | None = None) -> list[Panel]:
-    """The pictures of an answer; none for an answer that has none.
-
-    Parameters
-    ----------
-    result : BoundResult, CompareResult, PlanResult or UtilityResult
-    curves : SearchCurves, optional
-        Of a ``BoundResult``, what is drawn of it.
-    """
+    """The pictures of an answer, with the ``curves`` of a ``BoundResult``; none for an answer that has none."""
     if isinstance(result, BoundResult):
         found = _bound(result, curves) if curves is not None else []
     elif isinstance(result, CompareResult):

@@ -30,29 +30,17 @@ def plot_result(
     Parameters
     ----------
     result : BoundResult, CompareResult, PlanResult or UtilityResult
-        The answer.
     target : str
-        A file name that ends in .svg, .png or .pdf; ``"-"`` for a chart of plain text.
-    width : int, optional
-        Columns of a text chart, 80 by default.
-    encoding : str
-        What the terminal can show; without box drawing characters the chart is drawn in ASCII.
+        A file name that ends in .svg, .png or .pdf; ``"-"`` for a chart of plain text, which is returned.
+    width, encoding : int, str
+        Columns of a text chart, 80 by default, and what the terminal can show.
     size : tuple of float, optional
         Width and height of one panel in inches.
 
-    Returns
-    -------
-    str
-        The text chart; empty where a file was written.
-
     Raises
     ------
-    InvalidInput
-        For another ending.
-    MissingExtra
-        If a figure is asked for without matplotlib.
-    DataFileError
-        If the file cannot be written.
+    InvalidInput, MissingExtra, DataFileError
+        For another ending; for a figure without matplotlib; if the file cannot be written.
 
     Examples
     --------

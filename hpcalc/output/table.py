@@ -26,18 +26,10 @@ _MOST_PARTS = 3
 def table_text(
     blocks: Sequence[Block], *, encoding: str = "utf-8", width: int | None = None, colour: bool = False
 ) -> str:
-    """Blocks as text for a stream of the given encoding and width.
+    """Blocks as text for a stream of an encoding and a width (None where there is no terminal), with escape codes if
+    asked.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        From :func:`hpcalc.output.blocks.view`.
-    encoding : str
-        What the stream can say; Greek letters become names where it cannot, lines become ASCII.
-    width : int, optional
-        Columns; None where there is no terminal.
-    colour : bool
-        Whether escape codes may be used at all.
+    Greek letters become names where the encoding lacks them, and lines become ASCII.
     """
     stream = io.StringIO()
     console = Console(

@@ -71,20 +71,8 @@ def _shown(value: float) -> str:
 
 
 def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
-    """A panel in plain text.
-
-    Parameters
-    ----------
-    panel : Panel
-    width : int
-        Columns, at least 40.
-    encoding : str
-        Box drawing characters are used where this can say them.
-
-    Returns
-    -------
-    str
-        Lines of at most ``width`` columns, the last one ended.
+    """A panel in plain text: lines of at most ``width`` columns (40 or more), with box drawing characters if
+    sayable.
     """
     width = max(width, _LEAST_WIDTH)
     boxes = can_say("│─└┤┬░", encoding)

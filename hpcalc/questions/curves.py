@@ -27,22 +27,10 @@ _MOST = 256.0  # orders are shown up to here, whatever decides
 
 @dataclass(frozen=True)
 class SearchCurves:
-    """Points of curves, evaluated once.
+    """Points of curves, evaluated once: pairs of ε and log10 δ, for the Rényi curves of order and divergence in nats.
 
-    Attributes
-    ----------
-    profile, one_profile : tuple of pairs
-        ε and log10 δ of the whole search and of one run.
-    renyi, one_renyi : tuple of pairs
-        Order and Rényi divergence in nats; empty where no curve exists.
-    answer : pair or None
-        ε and log10 δ as asked, a point of ``profile``.
-    best : pair or None
-        The order that decides, and the search's divergence there.
-    out_of_reach : tuple of pairs
-        ε that an explicit mechanism costs, and log10 δ.
-    widest : float
-        The largest ε looked at.
+    ``answer`` is the point of ``profile`` that was asked for, ``best`` the order that decides and the divergence there,
+    ``out_of_reach`` what an explicit mechanism costs, and ``widest`` the largest ε looked at.
     """
 
     profile: Points

@@ -35,13 +35,8 @@ from hpcalc.questions.rows import Aims, law_document, length_fields
 from hpcalc.questions.solving import solve_success
 from hpcalc.solve import Grid, least_passing
 
-__all__ = [
-    "SelectionResult",
-    "best_of_k_error",
-    "compare_selection",
-    "exponential_mechanism_error",
-    "report_noisy_max_error",
-]
+__all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponential_mechanism_error",
+           "report_noisy_max_error"]  # fmt: skip
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
 _LARGEST_SCALE = 1e300
@@ -50,20 +45,11 @@ _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spe
 
 @dataclass(frozen=True)
 class Choice:
-    """One mechanism: its noise, and the error it makes.
+    """One mechanism, ``exponential-mechanism``, ``report-noisy-max`` or ``best-of-k``: its noise, and the error it
+    makes.
 
-    Attributes
-    ----------
-    mechanism : str
-        ``exponential-mechanism``, ``report-noisy-max`` or ``best-of-k``.
-    error : float or None
-        In the unit of the scores; None where no error is ever safe at this confidence.
-    noise : str or None
-        Law of the noise.
-    scale : float or None
-        Its scale (Laplace) or standard deviation, in the unit of the scores.
-    runs : RunCount or None
-        Law of K.
+    ``error`` is in the unit of the scores, None where no error is ever safe at this confidence, and so is the noise's
+    ``scale`` (Laplace) or standard deviation.
     """
 
     mechanism: str
@@ -129,8 +115,7 @@ def _row(choice: Choice) -> dict[str, Any]:
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# errors
+# -- errors
 
 
 def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
@@ -236,8 +221,7 @@ def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) ->
     return least_passing(lambda gap: failure(gap) <= fail, 0.5 * high if high > 1.0 else 0.0, high, 1e-9)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# the comparison
+# -- the comparison
 
 
 def compare_selection(
