@@ -27,6 +27,7 @@ from hpcalc.guarantees.convolved import ConvolvedBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
+from hpcalc.guarantees.region import times_expm1
 from hpcalc.logspace import Array, Prob, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
@@ -47,7 +48,7 @@ def _log_gain(h: Array, loss: Array) -> Array:
     y = np.expm1(np.minimum(loss, 1.0))
     near = np.abs(y) * (1.0 + h) < 0.1
     with np.errstate(divide="ignore"):
-        out[near] = _near_gain(h[near], y[near])
+        out[near] = _near(1.0 + h[near], h[near], y[near])
     far_h, far = h[~near], loss[~near]
     grown = far_h * far
     middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-np.maximum(far, -700.0)))
@@ -55,12 +56,28 @@ def _log_gain(h: Array, loss: Array) -> Array:
     return out
 
 
-def _near_gain(h: Array, y: Array) -> Array:
-    """The same for small ``y = w - 1``: ``log((h+1)/2 y^2 (1 + (h-1)/3 y (1 + (h-2)/4 y (1 + ...))))``."""
+def _near(power: Array, h: Array, y: Array) -> Array:
+    """``log((w^p - 1 - p (w-1)) / h)`` for small ``y = w - 1`` and p = 1+h or -h, by its power series."""
     series = np.ones_like(y)
     for k in range(14, 2, -1):
-        series = 1.0 + (h - k + 2.0) / k * y * series
+        series = 1.0 + (power - k + 1.0) / k * y * series
     return np.asarray(np.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y)) + np.log(series), dtype=float)
+
+
+def _log_loss(h: Array, loss: Array) -> Array:
+    """``log((w^-h - 1 + h (w - 1)) / h)``: as :func:`_log_gain`, for the divergence of Q from P."""
+    h, loss = np.broadcast_arrays(h, loss)
+    out = np.empty(h.shape)
+    y = np.expm1(np.minimum(loss, 1.0))
+    near = np.abs(y) * (1.0 + h) < 0.1
+    with np.errstate(divide="ignore"):
+        out[near] = _near(-h[near], h[near], y[near])
+    h, far = h[~near], np.minimum(loss[~near], 700.0)
+    grown = np.maximum(-h * far, 30.0)
+    small = np.log(np.maximum((np.expm1(np.minimum(-h * far, 30.0)) + h * np.expm1(far)) / h, 1e-300))
+    large = grown - np.log(h) + np.log1p((h * np.expm1(np.minimum(far, 0.0)) - 1.0) * np.exp(-grown))
+    out[~near] = np.where(-h * far > 30.0, large, small)
+    return out
 
 
 def _node_spacing(sigma: float) -> float:
@@ -70,8 +87,8 @@ def _node_spacing(sigma: float) -> float:
     return min(sigma / 4.0, max(0.5 * sigma * sigma, sigma / 40.0))
 
 
-def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array) -> Array:
-    """Rényi divergence of one step of the Poisson-sampled Gaussian mechanism.
+def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1) -> Array:
+    """Rényi divergence of one step of the Poisson-sampled Gaussian mechanism, the larger of both directions.
 
     Parameters
     ----------
@@ -81,6 +98,8 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array) -> Array:
         Noise multiplier > 0.
     orders : ndarray, shape (n,)
         Finite orders > 1.
+    size : int
+        Number of records that are added or removed at once, >= 1.
 
     Returns
     -------
@@ -89,57 +108,57 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array) -> Array:
 
     Notes
     -----
-    The moment ``E[w^a]`` is integrated by the trapezoidal rule, at integer and fractional orders alike. For orders too
-    large for that, Minkowski's inequality gives ``rdp <= a/(a-1) log(1 - q + q e^((a-1)/(2 sigma^2)))``, which is
-    sharp there.
+    With the j records of the group in the batch with probability ``b_j`` the density ratio is
+    ``w = sum_j b_j e^((j x - j^2/2) / sigma^2)``. The moment ``E[w^a]`` is integrated by the trapezoidal rule, at
+    integer and fractional orders alike. For orders too large for that, Minkowski's inequality gives
+    ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
 
     Examples
     --------
     >>> round(float(sampled_gaussian_rdp(0.4, 12.0, np.array([58.9]))[0]), 10)
     0.0363048482
+    >>> round(float(sampled_gaussian_rdp(0.01, 1.0, np.array([2.0]), 2)[0]), 8)
+    0.00073053
     """
-    h = orders - 1.0
-    log_q, log_keep = math.log(rate), math.log1p(-rate)
-    bound = orders / h * np.logaddexp(log_keep, log_q + h / (2.0 * sigma * sigma))
-    # q -> 0 needs log1p: log(1 + q (e^x - 1))
-    exponent = h / (2.0 * sigma * sigma)
-    small = exponent < 1.0
-    bound = np.where(small, orders / h * np.log1p(rate * np.expm1(np.where(small, exponent, 0.0))), bound)
-    out = np.array(np.minimum(bound, orders / (2.0 * sigma * sigma)), dtype=float)
+    h, variance = orders - 1.0, sigma * sigma
+    j, log_b = _log_binomial(size, rate)
+    log_none = size * math.log1p(-rate)
+    far = _log_mixed(log_none, log_b, h[:, None] * j * j / (2.0 * variance))
+    out = np.array(np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance)), dtype=float)
+    # with one record the other direction is never larger
+    integrands = (_log_gain,) if size == 1 else (_log_gain, _log_loss)
     spacing = _node_spacing(sigma)
-    exact = np.flatnonzero(orders + 20.0 * sigma <= _MAX_NODES * spacing)
+    most = _MAX_NODES if size == 1 else 4 * _MAX_NODES
+    exact = np.flatnonzero(orders * size + 20.0 * sigma <= most * spacing)
     exact = exact[np.argsort(orders[exact], kind="stable")]
     start = 0
     while start < exact.size:
-        low = float(orders[exact[start]])
-        stop = int(np.searchsorted(orders[exact], 1.25 * low + 4.0 * sigma, side="right"))
-        stop = min(stop, start + 256)
-        chosen = exact[start:stop]
-        high = float(orders[chosen[-1]])
-        x = np.arange(-10.0 * sigma, high + 10.0 * sigma + spacing, spacing)
-        z = (x - 0.5) / (sigma * sigma)
-        mixed = rate * np.expm1(np.minimum(z, 1.0))
-        loss = np.where(
-            z < 1.0,
-            np.where(mixed > -0.5, np.log1p(np.maximum(mixed, -0.5)), np.logaddexp(log_keep, log_q + z)),
-            np.logaddexp(log_keep, log_q + z),
-        )
-        # for tiny rates logaddexp loses log(1 + tiny): use log1p as long as e^z fits
-        fits = (z >= 1.0) & (log_q + z < 1.0)
-        loss = np.where(fits, np.log1p(rate * np.expm1(np.where(fits, z, 0.0))), loss)
+        reach = size * orders[exact]
+        stop = int(np.searchsorted(reach, 1.25 * reach[start] + 4.0 * sigma, side="right"))
+        chosen = exact[start : min(stop, start + (256 if size == 1 else 16))]
+        start += chosen.size
+        x = np.arange(-10.0 * sigma - (size - 1.0), size * orders[chosen[-1]] + 10.0 * sigma + spacing, spacing)
+        loss = _log_mixed(log_none, log_b, (j * x[:, None] - 0.5 * j * j) / variance)
         log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
-        hh = h[chosen][:, None]
-        log_moment = logsumexp(_log_gain(hh, loss[None, :]) + log_density[None, :]) + math.log(spacing)
-        value = softplus(log_moment + np.log(h[chosen])) / h[chosen]
+        hh = h[chosen]
+        moments = [logsumexp(log_of(hh[:, None], loss) + log_density) for log_of in integrands]
+        value = softplus(np.max(moments, axis=0) + math.log(spacing) + np.log(hh)) / hh
         out[chosen] = np.minimum(value, out[chosen])
-        start = stop
     return out
 
 
+def _log_mixed(log_none: float, log_b: Array, growth: Array) -> Array:
+    """``log(b_0 + sum_j b_j e^growth_j)``, from what the sum exceeds 1 by where that is small."""
+    with np.errstate(over="ignore"):
+        excess = np.sum(times_expm1(log_b, growth), axis=-1)
+    plain = logaddexp(log_none, logsumexp(log_b + growth))
+    return np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), plain)
+
+
 @lru_cache(maxsize=16)
-def _one_step(rate: float, sigma: float, orders: bytes) -> Array:
+def _one_step(rate: float, sigma: float, orders: bytes, size: int) -> Array:
     # several bounds search the same grid of orders
-    return sampled_gaussian_rdp(rate, sigma, np.frombuffer(orders))
+    return sampled_gaussian_rdp(rate, sigma, np.frombuffer(orders), size)
 
 
 @dataclass(frozen=True)
@@ -268,9 +287,7 @@ class DPSGD(ConvolvedBase):
         return np.asarray(self.steps * one.reshape(order.shape), dtype=float)
 
     def _one_step(self, order: Array) -> Array:
-        if self.records == 1:
-            return _one_step(self.rate, self.sigma, order.tobytes())
-        return group_rdp(self.rate, self.sigma, self.records, order)
+        return _one_step(self.rate, self.sigma, order.tobytes(), self.records)
 
     def _log_profile(self, t: Array) -> Array:
         return self._plain._log_profile(t) if self._plain is not None else super()._log_profile(t)
@@ -315,21 +332,37 @@ class DPSGD(ConvolvedBase):
         Returns
         -------
         Tails
-            Of ``log(1 - q + q e^((2x-1)/(2 sigma^2)))``, x from the mixture (P) and from ``N(0, sigma^2)`` (Q).
+            Of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, x from the mixture ``sum_j b_j N(j, sigma^2)`` (P) and
+            from ``N(0, sigma^2)`` (Q), b binomial.
         """
-        q, sigma = self.rate, self.sigma
-        if self.records > 1:
-            return _group_tails(q, sigma, self.records, loss)
-        with np.errstate(divide="ignore", over="ignore"):
-            near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
-            far = loss - math.log(q) + np.log1p(-(1.0 - q) * np.exp(-np.maximum(loss, 30.0)))
-        z = np.where(loss < 30.0, near, far)
-        x = sigma * z + 0.5 / sigma  # in standard deviations
-        y = x - 1.0 / sigma
-        log_q, log_keep = math.log(q), math.log1p(-q)
-        q_above, q_below = log_ndtr(-x), log_ndtr(x)
-        p_above = logaddexp(log_keep + q_above, log_q + log_ndtr(-y))
-        p_below = logaddexp(log_keep + q_below, log_q + log_ndtr(y))
+        rate, sigma, size = self.rate, self.sigma, self.records
+        j, log_b = _log_binomial(size, rate)
+        log_none = size * math.log1p(-rate)
+        # Newton on the logarithm of the sum over j >= 1, which is convex in x, from a point to the right of the
+        # solution, where one term alone is large enough: of one record's that is the solution.
+        with np.errstate(divide="ignore"):
+            some = np.where(
+                loss < 1.0,
+                np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
+                loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
+            )
+        place = np.isfinite(some)
+        goal = some[place][:, None]
+        x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
+        for _ in range(60):
+            terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
+            value = logsumexp(terms, axis=1)[:, None]
+            slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
+            move = (value - goal) / slope
+            x = x - move
+            if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
+                break
+        y = np.full(loss.shape, -_INF)
+        y[place] = x[:, 0] / sigma
+        q_above, q_below = log_ndtr(-y), log_ndtr(y)
+        z = y[:, None] - j / sigma
+        p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
+        p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
         return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
 
 
@@ -344,102 +377,6 @@ def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
     log_choose = np.cumsum(np.log(np.append(1.0, (size - j[:-1]) / (j[:-1] + 1.0))))
     log_b = log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)
     return j[1:], log_b[1:]
-
-
-def _group_tails(rate: float, sigma: float, size: int, loss: Array) -> Tails:
-    """Law of the loss of one step: ``sum over j of b_j N(j, sigma^2)`` against ``N(0, sigma^2)``, b binomial."""
-    j, log_b = _log_binomial(size, rate)
-    log_none = size * math.log1p(-rate)
-    # The loss is log(b_0 + sum b_j e^((j x - j^2/2) / sigma^2)): Newton on the logarithm of the sum, which is convex in
-    # x, from a point to the right of the solution, where one term alone is large enough.
-    with np.errstate(divide="ignore"):
-        some = np.where(
-            loss < 1.0,
-            np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
-            loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
-        )
-    place = np.isfinite(some)
-    goal = some[place][:, None]
-    x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
-    for _ in range(60):
-        terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
-        value = logsumexp(terms, axis=1)[:, None]
-        slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
-        move = (value - goal) / slope
-        x = x - move
-        if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
-            break
-    y = np.full(loss.shape, -_INF)
-    y[place] = x[:, 0] / sigma
-    q_above, q_below = log_ndtr(-y), log_ndtr(y)
-    z = y[:, None] - j / sigma
-    p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
-    p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
-    return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
-
-
-def _log_loss(h: float, loss: Array) -> Array:
-    """``log((w^-h - 1 + h (w - 1)) / h)``: as :func:`_log_gain`, for the divergence of Q from P."""
-    y = np.expm1(np.minimum(loss, 1.0))
-    near = np.abs(y) * (1.0 + h) < 0.1
-    out = np.empty(loss.shape)
-    series = np.ones(int(np.count_nonzero(near)))
-    for k in range(14, 2, -1):
-        series = 1.0 + (1.0 - h - k) / k * y[near] * series
-    with np.errstate(divide="ignore"):
-        out[near] = math.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y[near])) + np.log(series)
-    far = np.minimum(loss[~near], 700.0)
-    grown = np.maximum(-h * far, 30.0)
-    small = np.log(np.maximum((np.expm1(np.minimum(-h * far, 30.0)) + h * np.expm1(far)) / h, 1e-300))
-    large = grown - math.log(h) + np.log1p((h * np.expm1(np.minimum(far, 0.0)) - 1.0) * np.exp(-grown))
-    out[~near] = np.where(-h * far > 30.0, large, small)
-    return out
-
-
-def group_rdp(rate: float, sigma: float, size: int, orders: Array) -> Array:
-    """Rényi divergence of one step for a group of records, the larger of both directions.
-
-    Parameters
-    ----------
-    rate, sigma : float
-        Sampling rate in (0, 1) and noise multiplier > 0.
-    size : int
-        Number of records, >= 1.
-    orders : ndarray, shape (n,)
-        Finite orders > 1.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In nats. Orders too large for the integration grid are answered by Minkowski's inequality,
-        ``a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``.
-
-    Examples
-    --------
-    >>> round(float(group_rdp(0.01, 1.0, 2, np.array([2.0]))[0]), 8)
-    0.00073053
-    """
-    j, log_b = _log_binomial(size, rate)
-    log_none, variance = size * math.log1p(-rate), sigma * sigma
-    h = orders - 1.0
-    far = logaddexp(log_none, logsumexp(log_b + h[:, None] * j * j / (2.0 * variance), axis=1))
-    out = np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance))
-    spacing = _node_spacing(sigma)
-    for i in np.flatnonzero(orders * size + 20.0 * sigma <= 4.0 * _MAX_NODES * spacing):
-        a = float(orders[i])
-        x = np.arange(-10.0 * sigma - size, a * size + 10.0 * sigma + spacing, spacing)
-        growth = (j * x[:, None] - 0.5 * j * j) / variance
-        plus = logsumexp(log_b + growth, axis=1)
-        # log w, from what w exceeds 1 by where that is small
-        excess = np.sum(np.exp(log_b) * np.expm1(np.minimum(growth, 30.0)), axis=1)
-        loss = np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), logaddexp(log_none, plus))
-        log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
-        moments = [
-            float(logsumexp(gain + log_density)) + math.log((a - 1.0) * spacing)
-            for gain in (_log_gain(np.full(x.shape, a - 1.0), loss), _log_loss(a - 1.0, loss))
-        ]
-        out[i] = min(out[i], max(0.0, float(softplus(max(moments)))) / (a - 1.0))
-    return np.asarray(out, dtype=float)
 
 
 def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulation: int = 1) -> tuple[float, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, log1mexp, logsubexp, softplus
 
-__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "tradeoff_from_rdp"]
+__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "times_expm1", "tradeoff_from_rdp"]
 
 
 class RenyiCurve(Protocol):
@@ -52,13 +52,13 @@ def _log_moment(order: Array, side: Array, log_v: Array, log_qv: Array, point: P
             power, forward, v, qv, u, q = (
                 (part if part.shape == plain.shape else np.broadcast_to(part, plain.shape))[small] for part in parts
             )
-            gain = _times_expm1(np.where(forward, v, u), power * (v - u))
-            loss = _times_expm1(np.where(forward, qv, q), power * (qv - q))
+            gain = times_expm1(np.where(forward, v, u), power * (v - u))
+            loss = times_expm1(np.where(forward, qv, q), power * (qv - q))
             plain[small] = np.log1p(gain + loss)
     return plain, share
 
 
-def _times_expm1(log_p: Any, x: Any) -> Array:
+def times_expm1(log_p: Any, x: Any) -> Array:
     """``p (e^x - 1)``; for large x the factors may leave the range of a double where the product does not."""
     return np.asarray(
         np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0)))
