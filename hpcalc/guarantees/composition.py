@@ -38,7 +38,7 @@ class _WithSlack(Guarantee):
         return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
 
     def _log_profile(self, t: Array) -> Array:
-        return _slack_profile(self.slack, self.core, t)
+        return self._mixed(self.core._log_profile(t))
 
     def region(self, rank: Prob) -> Prob:
         return _slack_region(self.slack, self.core, rank)
@@ -48,7 +48,10 @@ class _WithSlack(Guarantee):
         return self.core.symmetric
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
-        inner = self.core.log_profile_of(direction, t)
+        return self._mixed(self.core.log_profile_of(direction, t))
+
+    def _mixed(self, inner: Array) -> Array:
+        """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
         return inner if self.slack == 0.0 else logaddexp(math.log(self.slack), _log_keep(self.slack) + inner)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
@@ -116,14 +119,6 @@ def _slack_tradeoff(slack: float, inner: Tradeoff | None) -> Tradeoff | None:
     x = Prob(np.minimum(log_x, 0.0), np.concatenate([[0.0], keep + inner.x.log_q]))
     w = Prob(log_w, np.concatenate([[0.0], np.minimum(logaddexp(log_slack, keep + inner.w.log_q), 0.0)]))
     return Tradeoff(x, w, np.concatenate([zero, inner.log_slope]), inner.attained)
-
-
-def _slack_profile(slack: float, core: Guarantee, t: Array) -> Array:
-    """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
-    inner = core._log_profile(t)
-    if slack == 0.0:
-        return inner
-    return logaddexp(math.log(slack), math.log1p(-slack) + inner) if slack < 1.0 else np.zeros(t.shape)
 
 
 def _slack_region(slack: float, core: Guarantee, rank: Prob) -> Prob:

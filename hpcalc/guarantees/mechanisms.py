@@ -34,15 +34,20 @@ __all__ = [
 _INF = math.inf
 
 
-def _steps(part: Guarantee, loss: float) -> tuple[tuple[Guarantee, int], ...] | None:
-    """What can be convolved: a loss that is neither nothing nor beyond any grid."""
-    if loss == 0.0:
-        return ()
-    return ((part, 1),) if loss < 1e6 else None
+class _Mechanism(Guarantee):
+    """A mechanism whose privacy loss can be convolved where it is neither nothing nor beyond any grid."""
+
+    @property
+    def loss_jump(self) -> float:  # type: ignore[override]
+        return self.pure_epsilon
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        loss = self.pure_epsilon
+        return () if loss == 0.0 else ((self, 1),) if loss < 1e6 else None
 
 
 @dataclass(frozen=True)
-class PureDP(Guarantee):
+class PureDP(_Mechanism):
     """ε-differential privacy; randomized response is its worst case.
 
     Parameters
@@ -114,13 +119,6 @@ class PureDP(Guarantee):
     @property
     def pure_epsilon(self) -> float:
         return self.epsilon
-
-    @property
-    def loss_jump(self) -> float:  # type: ignore[override]
-        return self.pure_epsilon
-
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
-        return _steps(self, self.pure_epsilon)
 
     def loss_tails(self, loss: Array) -> Tails:
         return response_tails(self.pure_epsilon, loss)
@@ -196,7 +194,7 @@ class Gaussian(Guarantee):
         return Prob(log_ndtr(x), log_ndtr(-x))
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
-        return _steps(self, self.shift)
+        return () if self.shift == 0.0 else ((self, 1),) if self.shift < 1e6 else None
 
     def loss_tails(self, loss: Array) -> Tails:
         return gaussian_tails(self.shift, loss)
@@ -242,7 +240,7 @@ def log_mills_difference(y: Array, s: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Laplace(Guarantee):
+class Laplace(_Mechanism):
     """The Laplace mechanism.
 
     Parameters
@@ -269,13 +267,6 @@ class Laplace(Guarantee):
     @property
     def pure_epsilon(self) -> float:
         return 1.0 / self.scale if self.scale > 0.0 else _INF
-
-    @property
-    def loss_jump(self) -> float:  # type: ignore[override]
-        return self.pure_epsilon
-
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
-        return _steps(self, self.pure_epsilon)
 
     def loss_tails(self, loss: Array) -> Tails:
         return laplace_tails(self.pure_epsilon, loss)

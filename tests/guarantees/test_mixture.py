@@ -49,12 +49,6 @@ def test_mixtures_of_random_mechanisms(rng):
         check(rng)
 
 
-@pytest.mark.slow
-def test_thousands_of_random_mixtures(rng):
-    for _ in range(1500):
-        check(rng)
-
-
 def test_unknown_weights_are_charged_every_mixture(rng):
     for _ in range(30):
         parts, weights = random_mixture(rng)

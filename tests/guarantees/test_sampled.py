@@ -45,15 +45,6 @@ def test_both_variants_by_nodes(rng, monkeypatch):
         check(rng, None)
 
 
-@pytest.mark.slow
-def test_thousands_of_random_samples(rng, monkeypatch):
-    for _ in range(2000):
-        check(rng, 1e-4)
-    monkeypatch.setattr(sampled, "FEW", 0)
-    for _ in range(20):
-        check(rng, None)
-
-
 def test_between_a_run_on_the_rest_and_the_composition_of_both():
     search, final = pair_of(Gaussian(1.0)), pair_of(Gaussian(2.0))
     log_delta = math.log(1e-6)
