@@ -267,10 +267,6 @@ class DPSGD(ConvolvedBase):
     def exact_profile(self) -> bool:  # type: ignore[override]
         return self._plain is not None or super().exact_profile
 
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        return () if self._plain is not None else super().warnings
-
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         if self._plain is not None:

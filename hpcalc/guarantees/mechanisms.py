@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, normal_score
 from hpcalc.guarantees.loss_grid import Tails, gaussian_tails, laplace_tails, response_tails
-from hpcalc.guarantees.tradeoff import Tradeoff, from_lines, from_points
+from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import (
     Array,
     Prob,
@@ -109,8 +109,8 @@ class PureDP(_Mechanism):
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         if self.epsilon == _INF:
             return None
-        t = np.array([-self.epsilon, self.epsilon]) if self.epsilon > 0.0 else np.zeros(1)
-        return from_lines(t, np.full(t.shape, -_INF), attained=True)
+        corner = Prob.from_log_q(np.array([-float(softplus(self.epsilon))]))
+        return from_points(corner, corner.complement(), np.array([self.epsilon]), attained=True, ends=self.epsilon)
 
     @property
     def breakpoints(self) -> Array:

@@ -248,10 +248,6 @@ class WorstOf(_Several):
         profiles = [partial(self.log_profile_of, direction) for direction in directions]
         return profile_pair(profiles, breakpoints=[part.core.pure_epsilon for part in self.parts])
 
-    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        """None: no one mechanism is known to attain all the settings' profiles."""
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class Listed(WorstOf):

@@ -200,10 +200,6 @@ class DominatingPair(Guarantee):
         ratio = -self.loss[::-1][: self.loss.size - first]
         return Tradeoff(x.take(events), w.take(events), np.concatenate([ratio, ratio[-1:]]), self.attained)
 
-    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        """The same curve where the pair is a real mechanism, else None."""
-        return self.tradeoff(direction) if self.attained else None
-
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of the loss in direction 0, for convolutions."""
         at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
