@@ -366,17 +366,6 @@ def test_best_tries_the_region_where_it_gains():
     assert above.value < epsilon_from_rdp(ZCDP(0.1), LOG(1.01e-3), "cks").value
     assert below == epsilon_from_rdp(ZCDP(0.1), LOG(0.99e-3), "cks")
     assert epsilon_from_rdp(ZCDP(0.1), LOG(0.99e-3), "exact").rule == EXACT_REGION
-    # known at a few: always; at hundreds: as if at all
-    for count, rule in ((150, EXACT_REGION), (199, EXACT_REGION), (200, CKS), (300, CKS)):
-        orders = np.exp(np.linspace(LOG(1.5), LOG(150.0), count))
-        curve = RenyiCurve(lambda a: 0.1 * a, orders)
-        assert epsilon_from_rdp(curve, LOG(9e-4), "best").rule == rule
-    # the same for delta
-    for epsilon in (0.2, 0.9, 1.5, 3.0):
-        cks = delta_from_rdp(ZCDP(0.1), epsilon, "cks")
-        best = delta_from_rdp(ZCDP(0.1), epsilon, "best")
-        assert best.rule == (EXACT_REGION if cks.value > LOG(1e-3) else CKS)
-        assert best.value <= cks.value
     best, cks = (delta_from_rdp(RDPCurve({2: 0.5}), 9.0, rule) for rule in ("best", "cks"))
     assert (best.rule, cks.rule) == (EXACT_REGION, CKS)
     assert (best.order, cks.order) == (None, 2.0)
@@ -386,9 +375,6 @@ def test_best_tries_the_region_where_it_gains():
     assert gaussian.rule == zcdp.rule == EXACT_REGION
     assert gaussian.value == pytest.approx(zcdp.value, rel=1e-4)
     assert gaussian.value > epsilon_at(Gaussian(1.0), LOG(0.1)).value * 1.01
-    gaussian, zcdp = (delta_from_rdp(base, 0.5, "exact") for base in (Gaussian(1.0), ZCDP(0.5)))
-    assert gaussian.rule == zcdp.rule == EXACT_REGION
-    assert gaussian.value == pytest.approx(zcdp.value, rel=1e-4)
     # a pure guarantee derived from the curve is no profile of the mechanism
     both = epsilon_from_rdp(RDPCurve({2: 0.5, math.inf: 1.4}), LOG(0.02), "best")
     assert both.rule == EXACT_REGION
@@ -518,10 +504,6 @@ def test_one_run_says_why_nothing_is_finite():
 
 
 def test_one_run_by_its_own_rules():
-    base = RDPCurve({2: 5.0, math.inf: 3.0})
-    for rule in ("best", "exact", "cks", "mironov"):
-        answer = epsilon_at(base, LOG(1e-6), rule)
-        assert (answer.value, answer.rule) == (3.0, PURE)
     # a profile of its own
     for rule in ("best", "exact"):
         answer = delta_at(Gaussian(1.0), 1.0, rule)
@@ -532,9 +514,6 @@ def test_one_run_by_its_own_rules():
     assert delta_at(Gaussian(1.0), 1.0, "cks").rule == CKS
     assert delta_at(Gaussian(0.0), 1.0).value == 0.0
     assert epsilon_at(ZCDP(0.1), LOG(0.1)).rule == delta_at(ZCDP(0.1), 0.1).rule == EXACT_REGION
-    for epsilon in (0.5, 0.75):
-        answer = delta_at(PureDP(0.5), epsilon, "cks")
-        assert (answer.value, answer.rule) == (-math.inf, PURE)
     for epsilon in (-1e-9, math.inf, math.nan):
         for call in (delta_at, delta_from_rdp):
             with pytest.raises(InvalidInput, match="^epsilon: "):

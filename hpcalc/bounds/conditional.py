@@ -39,23 +39,8 @@ _ROUNDS = 60
 def search(region: Region, accept: float, score: Score, start: float, accuracy: float = 2e-6) -> tuple[float, float]:
     """Supremum of a score over events and accepted sets, from above and from below.
 
-    Parameters
-    ----------
-    region : callable
-        V of one run.
-    accept : float
-        p in (0, 1].
-    score : callable
-        See :data:`Score`.
-    start : float
-        ``log a`` below which the score has no value.
-    accuracy : float
-        Where to end, relative to the value.
-
-    Returns
-    -------
-    tuple of float
-        Upper bound, and the largest value met.
+    ``region`` is V of one run, ``accept`` p in (0, 1], ``start`` the ``log a`` below which the score has no value; the
+    search ends at ``accuracy`` relative to the value.
 
     Notes
     -----

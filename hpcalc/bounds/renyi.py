@@ -310,11 +310,15 @@ class RefinedRenyi(RenyiBound):
         if left is None or left == -math.inf:
             return epsilon_from_rdp(self.curve, log_delta, rule)
         given = self.curve.orders
+
+        def best_order(rdp: Callable[[Array], Array]) -> float | None:
+            return minimise_over_orders(lambda a: cks_epsilon(a, rdp(a), left), given)[1]
+
         # Between nodes far apart the bound may be loose enough to lead the search astray; the nodes themselves lead
         # it right, unless the supremum is infinite beside the last of them.
         answer, sharp = Conversion(math.inf, CKS), self
         for rdp in (self.estimate, self.curve.rdp):
-            order = self._best_order(rdp, left)
+            order = best_order(rdp)
             if order is not None:
                 sharp = self.sharpened(np.array([order]))
                 value = float(cks_epsilon(np.array([order]), sharp.curve.rdp(np.array([order])), left)[0])
@@ -330,9 +334,6 @@ class RefinedRenyi(RenyiBound):
             other = epsilon_from_rdp(sharp.curve, log_delta, rule)
             return answer if rule == "best" and answer.value < other.value else other
         return answer
-
-    def _best_order(self, rdp: Callable[[Array], Array], log_delta: float) -> float | None:
-        return minimise_over_orders(lambda a: cks_epsilon(a, rdp(a), log_delta), self.curve.orders)[1]
 
     def probe(self, log_delta: float) -> float:
         left = remaining(log_delta, self.curve.log_added_delta)

@@ -35,12 +35,7 @@ def _scaled(k: Array, log_x: Array) -> Array:
 class PowerSum:
     """``sum_k w_k x^k``.
 
-    Parameters
-    ----------
-    k : ndarray, shape (n,)
-        Increasing whole numbers >= 0.
-    log_w : ndarray, shape (n,)
-        Logarithms of the weights; ``-inf`` is allowed.
+    ``k`` are increasing whole numbers >= 0, ``log_w`` the logarithms of their weights (``-inf`` is allowed).
 
     Examples
     --------
@@ -71,24 +66,12 @@ class PowerSum:
         self._k, self._log_w = k[rest], log_w[rest]
 
     def log_value(self, log_x: Array) -> Array:
-        """``log sum_k w_k x^k``, shape as ``log_x``.
-
-        Parameters
-        ----------
-        log_x : ndarray
-            ``log x <= 0``; ``-inf`` is x = 0.
-        """
+        """``log sum_k w_k x^k`` at ``log x <= 0``; ``-inf`` is x = 0."""
         flat = np.asarray(log_x, dtype=float).ravel()
         return self._gather(flat, None).reshape(np.shape(log_x))
 
     def log_drop(self, log_x: Array, log_h: Array) -> Array:
-        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate however small h is.
-
-        Parameters
-        ----------
-        log_x, log_h : ndarray
-            ``log x <= 0``, finite, and ``log h`` (inf allowed), of shapes that broadcast; every k must be >= 1.
-        """
+        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate however small h is; every k >= 1, ``log x`` finite."""
         x, h = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.asarray(log_h, dtype=float))
         return self._gather(x.ravel(), h.ravel()).reshape(x.shape)
 

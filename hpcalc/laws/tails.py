@@ -163,19 +163,8 @@ def _panel() -> tuple[Array, Array]:
 def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, scale: float = math.inf) -> float:
     """``log`` of the integral of ``exp(log_g)`` over ``[lo, hi]`` for a concave ``log_g`` with its maximum at ``peak``.
 
-    Parameters
-    ----------
-    log_g : callable
-        Vectorised, concave.
-    lo, hi, peak : float
-        Range, and where ``log_g`` is largest (clipped to the range).
-    scale : float
-        Distance over which ``log_g`` may change its slope where that is less than it takes to fall by 45.
-
-    Returns
-    -------
-    float
-        With an absolute error of about 1e-14; the integral itself may lie far below the smallest double.
+    ``scale`` is the distance over which ``log_g`` may change its slope where that is less than it takes to fall by 45.
+    The absolute error is about 1e-14; the integral itself may lie far below the smallest double.
     """
     if not lo < hi:
         return -math.inf

@@ -6,8 +6,7 @@ import math
 
 import mpmath as mp
 import pytest
-from mechanisms import best_of_k, hockey_stick, outcomes_of, pgf_of, renyi, worst_order
-from statements import proposition_17
+from mechanisms import best_of_k, hockey_stick, outcomes_of, pgf_of, worst_order
 
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, PureDP, RDPCurve, compose
@@ -115,23 +114,3 @@ def test_pure_dp_is_attained(law):
 
 def test_no_mechanism_without_a_guarantee():
     assert bound(Gaussian(0.0), Poisson(1.0)).lower is None
-
-
-@pytest.mark.parametrize("runs", [1, 3, 20, 200])
-@pytest.mark.parametrize("eps", [0.1, 1.0])
-def test_proposition_17(runs, eps):
-    """Randomized response, k runs: the best outcome of all k has probability (e^eps/(1+e^eps))^k or (1/(1+e^eps))^k."""
-    e = mp.exp(mpf(eps))
-    q = [1 / (1 + e), e / (1 + e)]  # worst first
-    a, b = (best_of_k(lambda x: x**runs, side) for side in (q, q[::-1]))
-    for order in (1.5, 2.0, 10.0, 1e3):
-        true = max(renyi(a, b, order), renyi(b, a, order))
-        claimed = float(proposition_17(eps, runs, order))
-        assert claimed == pytest.approx(runs * eps - runs * math.log1p(math.exp(-eps)) / (order - 1.0), rel=1e-9)
-        assert true >= mpf(claimed) * (1 - mpf("1e-12"))
-    assert max(abs(mp.log(x / y)) for x, y in zip(a[1:], b[1:], strict=True)) == pytest.approx(runs * eps, rel=1e-12)
-    # so the pure price of fixed K is k eps, and the lower bound says so
-    answer = bound(PureDP(eps), Fixed(runs), delta=0.0)
-    assert answer.lower is not None
-    assert answer.epsilon == pytest.approx(runs * eps, rel=1e-9)
-    assert answer.lower.epsilon == pytest.approx(runs * eps, rel=1e-6)
