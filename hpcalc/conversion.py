@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -53,19 +53,6 @@ _LARGE_LOG_DELTA = math.log(1e-3)
 _PURE_PREFERENCE = 1.0 - 1e-3
 
 
-class RenyiGuarantee(Protocol):
-    """What a conversion needs: a Rényi curve and the orders at which it is known (None: all)."""
-
-    @property
-    def rdp(self) -> Callable[[Array], Array]: ...
-
-    @property
-    def orders(self) -> Array | None: ...
-
-    @property
-    def pure_epsilon(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class RenyiCurve:
     """A Rényi curve of a whole search.
@@ -86,6 +73,9 @@ class RenyiCurve:
     orders: Array | None = None
     log_added_delta: float = -_INF
     pure_epsilon: float = _INF
+
+
+RenyiGuarantee: TypeAlias = Guarantee | RenyiCurve
 
 
 @dataclass(frozen=True)
@@ -194,7 +184,7 @@ def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
 def _log_slack(guarantee: RenyiGuarantee) -> float:
     if isinstance(guarantee, Guarantee):
         return math.log(guarantee.slack) if guarantee.slack > 0.0 else -_INF
-    return float(getattr(guarantee, "log_added_delta", -_INF))
+    return guarantee.log_added_delta
 
 
 def _core(guarantee: RenyiGuarantee) -> RenyiGuarantee:

@@ -63,17 +63,7 @@ class Bound(ABC):
 
 @dataclass(frozen=True, eq=False)
 class RenyiBound(Bound):
-    """A bound given by the Rényi curve of the whole search; the rest follows by conversion.
-
-    Parameters
-    ----------
-    name, citation : str
-        See :class:`Bound`.
-    curve : RenyiCurve
-        The curve, the orders it is worth evaluating at, and the probability set aside.
-    conditions : tuple of str
-        See :class:`Bound`.
-    """
+    """A bound given by the Rényi curve of the whole search; the rest follows by conversion."""
 
     name: str
     citation: str
