@@ -33,8 +33,15 @@ def _schema(ctx: click.Context) -> str:
     return shipped("schema.json").rstrip("\n")
 
 
+def _load(name: str) -> Command:
+    from hpcalc.cli.commands import command
+
+    return command(name)
+
+
 cli = Group(
     _SUMMARIES,
+    _load,
     params=[
         flag("--version", "-V", told=show(lambda ctx: f"hpcalc {__version__}"), help="Show the version and exit."),
         flag("--schema", told=show(_schema), help="Show the JSON schema of every answer and exit."),
@@ -58,8 +65,10 @@ def run(argv: Sequence[str]) -> int:
             register()
             return int(shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", instruction))
         with cli.make_context("hpcalc", list(argv), terminal_width=help_width()) as ctx:
-            code = cli.invoke(ctx)
-        return int(code or 0)
+            command, words = cli.invoke(ctx)
+            from hpcalc.cli.run import execute
+
+            return execute(command, words)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from hpcalc.cli.case import Case
 
 __all__ = ["Command", "Group", "Option", "flag", "show", "write_options"]
 
@@ -118,7 +115,7 @@ class Command(click.Command):
     def __init__(
         self,
         name: str,
-        answer: Callable[[Case], Any],
+        answer: Callable[[Any], Any],
         params: Sequence[Option],
         help: str,
         examples: tuple[str, ...],
@@ -166,11 +163,9 @@ class Command(click.Command):
             wanted = several.get(word, 0)
         return out
 
-    def invoke(self, ctx: click.Context) -> int:
-        """Answer the question the context holds; returns the exit code."""
-        from hpcalc.cli.run import execute
-
-        return execute(self, ctx.obj)
+    def invoke(self, ctx: click.Context) -> tuple[Command, dict[str, Any]]:
+        """What is asked, for whoever answers it: this command and its words."""
+        return self, ctx.obj
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options under the headings of their purpose."""
@@ -206,10 +201,18 @@ class Command(click.Command):
 class Group(click.Group):
     """``hpcalc`` itself: knows the names and summaries of its commands, and loads one when it is asked for."""
 
-    def __init__(self, summaries: dict[str, str], params: list[click.Parameter], help: str, epilog: str) -> None:
+    def __init__(
+        self,
+        summaries: dict[str, str],
+        load: Callable[[str], Command],
+        params: list[click.Parameter],
+        help: str,
+        epilog: str,
+    ) -> None:
         super().__init__("hpcalc", params=[*params, help_option()], help=help, epilog=epilog, add_help_option=False)
         self.no_args_is_help = False
         self.summaries = summaries
+        self.load = load
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order a user meets them."""
@@ -217,11 +220,7 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
         """One of the six commands."""
-        if cmd_name not in self.summaries:
-            return None
-        from hpcalc.cli.commands import command
-
-        return command(cmd_name)
+        return self.load(cmd_name) if cmd_name in self.summaries else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -77,7 +77,7 @@ _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 
 def _compare(case: Case) -> Any:
     from hpcalc.cli import inputs
-    from hpcalc.cli.run import Progress
+    from hpcalc.cli.progress import Progress
     from hpcalc.questions import compare
 
     asked = [key for key in _FOOTING if case[key] is not None]
@@ -146,7 +146,7 @@ _GOALS = ("solve_for", "maximize", "target_success", "max_runs_p95")
 
 def _plan(case: Case) -> Any:
     from hpcalc.cli import inputs
-    from hpcalc.cli.run import Progress
+    from hpcalc.cli.progress import Progress
     from hpcalc.questions import plan
 
     noise = case["solve_for"] not in (None, "runs")

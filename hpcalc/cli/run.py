@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +15,7 @@ from hpcalc.files import points_text, write_file
 from hpcalc.output import render
 from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wants_colour, write_stdout
 
-__all__ = ["Progress", "execute"]
+__all__ = ["execute"]
 
 _WORST_FIRST = (ExitCode.FILE_ERROR, ExitCode.WRONG_INPUT, ExitCode.NO_FINITE_BOUND, ExitCode.OVER_BUDGET, ExitCode.OK)
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
@@ -271,41 +269,3 @@ def _annotate(text: str, case: Case | None = None) -> None:
         place = f" file={file},line={line_text}" if line_text.isdigit() else ""
     message = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     complain(f"::error{place}::{message}")
-
-
-class Progress:
-    """A bar on stderr for what takes over a second, on a terminal only.
-
-    Examples
-    --------
-    >>> with Progress() as progress:
-    ...     progress(1, 2)
-    """
-
-    def __init__(self, delay: float = 1.0) -> None:
-        self.delay = delay
-        self.start = time.monotonic()
-        self.shown = False
-        self.active = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        """Report that ``done`` of ``total`` steps are behind."""
-        if not self.active or total <= 0 or time.monotonic() - self.start < self.delay:
-            return
-        filled = round(20 * min(done, total) / total)
-        self._write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}")
-        self.shown = True
-
-    def __exit__(self, *exc: object) -> None:
-        if self.shown:
-            self._write("\r" + " " * 40 + "\r")
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except (OSError, ValueError):
-            self.active = False

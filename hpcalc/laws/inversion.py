@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from hpcalc.laws.law import RunCount
+from hpcalc.logspace import Array
 
 HEAD = 4096
 _TIE = 1e-13  # a cumulative probability this close (relatively) to the asked one is taken to reach it
 _LARGEST_RUNS = 10**300
 
 
+class Tails(Protocol):
+    """What is asked of a law of K."""
+
+    def log_pmf(self, k: Array) -> Array:
+        """``log P[K = k]``."""
+
+    def log_sf(self, k: int) -> float:
+        """``log P[K > k]``."""
+
+    def log_cdf(self, k: int) -> float:
+        """``log P[K <= k]``."""
+
+
 class Inverse:
     """The smallest k at which ``P[K <= k]`` comes up, or (``upper``) ``P[K > k]`` down, to what is asked."""
 
-    def __init__(self, law: RunCount, *, upper: bool) -> None:
+    def __init__(self, law: Tails, *, upper: bool) -> None:
         self._law, self._upper = law, upper
         p = np.exp(law.log_pmf(np.arange(float(HEAD))))
         above = np.cumsum(np.append(p[1:], math.exp(law.log_sf(HEAD - 1)))[::-1])[::-1]

@@ -16,7 +16,7 @@ from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
 from hpcalc.cli import main
-from hpcalc.cli.run import Progress
+from hpcalc.cli.progress import Progress
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
 LIGHT = {

@@ -1,0 +1,47 @@
+"""A bar that moves while a long question is answered."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """A bar on stderr for what takes over a second, on a terminal only.
+
+    Examples
+    --------
+    >>> with Progress() as progress:
+    ...     progress(1, 2)
+    """
+
+    def __init__(self, delay: float = 1.0) -> None:
+        self.delay = delay
+        self.start = time.monotonic()
+        self.shown = False
+        self.active = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` steps are behind."""
+        if not self.active or total <= 0 or time.monotonic() - self.start < self.delay:
+            return
+        filled = round(20 * min(done, total) / total)
+        self._write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}")
+        self.shown = True
+
+    def __exit__(self, *exc: object) -> None:
+        if self.shown:
+            self._write("\r" + " " * 40 + "\r")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            self.active = False
