@@ -57,6 +57,7 @@ _COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting e
 _EVEN = 1000  # pieces where many ε are asked for
 _CELLS, _PATHS = 128, 512  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
+_OPEN = 30_000  # cells that may be cut at once; where more are open, as where nothing is lost, all keep their bounds
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
@@ -203,7 +204,7 @@ class Search:
             closed = np.full(block.outside.shape, True)
             for side in (0, 1):
                 closed &= bound[side] <= least[side] * (1.0 + _CLOSE) + slack[block.piece][:, None]
-            closed |= last
+            closed |= last or np.count_nonzero(~closed) > _OPEN
             for side in (0, 1):
                 np.maximum.at(out[side], block.piece, np.max(np.where(closed, bound[side], 0.0), axis=1))
             row, cell = np.nonzero(~closed)

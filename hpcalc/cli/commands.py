@@ -25,7 +25,7 @@ _MOST = 10_000_000  # values of one call of draw; they are held in memory
 
 def _bound(case: Case) -> Any:
     from hpcalc.cli import inputs
-    from hpcalc.cli.run import Progress
+    from hpcalc.cli.progress import Progress
     from hpcalc.questions import bound
 
     base = inputs.guarantee(case)
