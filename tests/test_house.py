@@ -22,7 +22,7 @@ FLOORS = (
     {"solve", "logspace", "files", "datafiles"},
     {"guarantees", "laws", "conversion"},
     {"bounds", "lower"},
-    {"questions"},
+    {"questions", "drawing"},
     {"output"},
     {"cli"},
     {"hpcalc", "__main__", "reference"},  # the names importable from the package itself; man pages and completions

@@ -446,10 +446,7 @@ def bound(
     named_by(method)
     if conversion not in ("best", "cks", "mironov", "exact"):
         raise InvalidInput("conversion", conversion, "give best, cks, mironov or exact")
-    listed = tuple(float(order) for order in (DEFAULT_ORDERS if orders is None else orders))
-    for order in listed:
-        if not order > 1.0:
-            raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
+    listed = _checked_orders(DEFAULT_ORDERS if orders is None else orders)
     if max_epsilon is not None and not max_epsilon >= 0.0:
         raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     log_delta = log_of_delta(delta)
@@ -485,6 +482,14 @@ def bound(
         alone,
         settings,
     )
+
+
+def _checked_orders(orders: Any) -> tuple[float, ...]:
+    listed = tuple(float(order) for order in orders)
+    for order in listed:
+        if not order > 1.0:
+            raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
+    return listed
 
 
 def _candidates(
