@@ -23,15 +23,16 @@ from typing import Any, NoReturn
 
 from hpcalc.errors import DataFileError, InvalidInput
 
-__all__ = ["Node", "Source", "json_text", "nearest", "points_text", "read_bytes", "read_tree", "shipped", "write_file",
-           "yaml_text"]  # fmt: skip
+__all__ = ["INFINITE", "NUMBER", "Node", "Source", "json_text", "nearest", "points_text", "read_bytes", "read_tree",
+           "shipped", "write_file", "yaml_text"]  # fmt: skip
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
 _MAX_DEPTH = 8
 SMALLEST = 5e-324  #: what a positive number becomes that is too small for a double
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
+# ASCII digits only, and no underscores: float() reads more than what other tools read back
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _NAN = re.compile(r"[+-]?\.?nan", re.IGNORECASE)
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -69,7 +70,7 @@ class Node:
     def numeric(self) -> bool:
         """Whether a scalar is a number, infinity included."""
         text = self.text.strip()
-        return self.kind == "scalar" and bool(_NUMBER.fullmatch(text) or _INFINITE.fullmatch(text))
+        return self.kind == "scalar" and bool(NUMBER.fullmatch(text) or INFINITE.fullmatch(text))
 
 
 class Source:
@@ -94,13 +95,13 @@ class Source:
         text = node.text.strip()
         if node.empty:
             self.refuse(f"{what} is missing", node)
-        if _INFINITE.fullmatch(text):
+        if INFINITE.fullmatch(text):
             if infinite:
                 return math.inf
             self.refuse(f"{what} must be finite, not {text}", node)
         if _NAN.fullmatch(text):
             self.refuse(f"{what} is not a number (nan)", node)
-        if not _NUMBER.fullmatch(text):
+        if not NUMBER.fullmatch(text):
             hint = ": write a decimal point" if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) else ""
             self.refuse(f"{what} must be a number, not {shown(text)}{hint}", node)
         if _OCTAL.fullmatch(text):
@@ -345,7 +346,7 @@ def _dumper() -> Any:
     for scalar in (float, int, str):  # a number that knows its direction of rounding is a number all the same
         Dumper.add_multi_representer(scalar, base.yaml_representers[scalar])
     Dumper.add_multi_representer(dict, base.yaml_representers[dict])
-    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{_NUMBER.pattern}$"), list("+-.0123456789"))
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{NUMBER.pattern}$"), list("+-.0123456789"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
     return Dumper

@@ -16,7 +16,7 @@ import click
 
 from hpcalc.catalog import HINTS as SYNONYMS
 from hpcalc.errors import InvalidInput
-from hpcalc.files import nearest
+from hpcalc.files import INFINITE, NUMBER, nearest
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
@@ -25,9 +25,6 @@ else:  # generic only in newer releases of Click
 
 __all__ = ["HINTS", "Choice", "File", "Integer", "LawText", "Number", "Orders", "Text"]
 
-# ASCII digits only, and no underscores: float() reads more than what other tools read back.
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _LARGEST_INTEGER = 10**18
 
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
@@ -63,14 +60,14 @@ class Number(_ParamType):
     def read(self, text: str, name: str) -> float:
         """Read one number, refusing what a double cannot hold."""
         clean = text.strip()
-        if _NUMBER.fullmatch(clean):
+        if NUMBER.fullmatch(clean):
             number = float(clean)
             if math.isinf(number):
                 raise InvalidInput(name, text, "give a number below 1e308")
             if number == 0.0 and re.search("[1-9]", re.split("[eE]", clean)[0]):
                 raise InvalidInput(name, text, "too small to be told from 0: give 0 or at least 1e-307")
             return number
-        if self.infinite and _INFINITE.fullmatch(clean):
+        if self.infinite and INFINITE.fullmatch(clean):
             return math.inf
         if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
             raise InvalidInput(name, text, f"use a decimal point: {clean.replace(',', '.')}")
@@ -91,7 +88,7 @@ class Integer(_ParamType):
 
         clean = text.strip()
         like = "give an integer such as 100 or 1e6"
-        if not _NUMBER.fullmatch(clean):
+        if not NUMBER.fullmatch(clean):
             raise InvalidInput(name, text, like)
         if not abs(float(clean)) <= _LARGEST_INTEGER or len(clean) > 1000:
             raise InvalidInput(name, text, "give an integer of at most 1e18")

@@ -31,10 +31,10 @@ class ConvertResult(Answer):
         What was converted.
     to : dict
         ``kind`` and its numbers.
-    conversion : str or None
-        The rule.
-    reason : str or None
-        Why there is no finite answer.
+    conversion, reason : str or None
+        The rule, and why there is no finite answer.
+    order : float or None
+        The Rényi order used.
     """
 
     base: Guarantee
@@ -125,18 +125,15 @@ def convert(
     source = base if listed is None else _Restricted(base, listed)
     if epsilon is not None:
         found = delta_at(source, float(epsilon), conversion)
-        return ConvertResult(
-            base, {"kind": to, "epsilon": float(epsilon), **delta_fields(found.value)}, found.rule, None, found.order
-        )
+        told = {"kind": to, "epsilon": float(epsilon), **delta_fields(found.value)}
+        return ConvertResult(base, told, found.rule, None, found.order)
     value = 1e-6 if delta is None else delta
-    log_delta = log_of_delta(value)
+    told = {"kind": to, "epsilon": None, "delta": float(value)}
     try:
-        answer = epsilon_at(source, log_delta, conversion)
+        answer = epsilon_at(source, log_of_delta(value), conversion)
     except NoFiniteBound as error:
-        return ConvertResult(base, {"kind": to, "epsilon": None, "delta": float(value)}, None, str(error))
-    return ConvertResult(
-        base, {"kind": to, "epsilon": upper(answer.value), "delta": float(value)}, answer.rule, None, answer.order
-    )
+        return ConvertResult(base, told, None, str(error))
+    return ConvertResult(base, {**told, "epsilon": upper(answer.value)}, answer.rule, None, answer.order)
 
 
 def _to_rdp(base: Guarantee, orders: Any) -> ConvertResult:

@@ -169,10 +169,8 @@ def best_of_k_error(
     if not missed < fail:
         return None
 
-    def failure(gap: float) -> float:
-        return 1.0 - _good_wins(law, share, gap, noise)
-
-    return scale * _smallest_gap(failure, fail, 1e4 if noise == "laplace" else 1e3)
+    top = 1e4 if noise == "laplace" else 1e3
+    return scale * _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
 
 
 def _good_wins(law: Law, share: float, gap: float, noise: str) -> float:
@@ -182,7 +180,7 @@ def _good_wins(law: Law, share: float, gap: float, noise: str) -> float:
         tail, log_density = _log_laplace_tail, -np.abs(x) - math.log(2.0)
     else:
         x, weight = _nodes(gap, 12.0, 38.0)
-        tail, log_density = _log_normal_tail, -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
+        tail, log_density = lambda x: log_ndtr(-x), -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
     rest = math.log1p(-share) if share < 1.0 else -math.inf
     log_u = np.minimum(logaddexp(math.log(share) + tail(x), rest + tail(x + gap)), 0.0)
     log_q = np.minimum(logaddexp(math.log(share) + tail(-x), rest + tail(-(x + gap))), 0.0)
@@ -194,10 +192,6 @@ def _log_laplace_tail(x: Array) -> Array:
     """Log of the probability that standard Laplace noise exceeds x."""
     with np.errstate(over="ignore"):
         return np.where(x > 0.0, -x - math.log(2.0), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
-
-
-def _log_normal_tail(x: Array) -> Array:
-    return log_ndtr(-x)
 
 
 def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
@@ -291,12 +285,7 @@ def compare_selection(
     ticker = Ticker(progress, 60 * len(families))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
-        Choice(
-            "report-noisy-max",
-            report_noisy_max_error(count, epsilon, unit, fail),
-            "laplace",
-            2.0 * unit / epsilon,
-        ),
+        Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),
     ]
     for kind in kinds:
         finder = _Finder(count, unit, epsilon, delta, fail, kind, ticker)
@@ -322,9 +311,7 @@ class _Finder:
             try:
                 return self._at(family, family.with_mean(mean))
             except InvalidInput as error:
-                return Choice(
-                    "best-of-k", None, self.noise, None, family, reason=f"no mean of {mean:g}: {error.remedy}"
-                )
+                return self._none(family, f"no mean of {mean:g}: {error.remedy}")
         if family.given is not None:
             return self._at(family, family.given)
         aims = Aims(success_rate=1.0 / self.candidates)
@@ -335,18 +322,21 @@ class _Finder:
             reason = solved.reason
             if solved.runs is not None:
                 found.append(self._at(family, solved.runs))
-        usable = [choice for choice in found if choice.error is not None]
+        usable = [(choice.error, index) for index, choice in enumerate(found) if choice.error is not None]
         if usable:
-            return min(usable, key=lambda choice: choice.error if choice.error is not None else math.inf)
+            return found[min(usable)[1]]
         why = found[0].reason if found else f"it misses the best candidate too often: {reason}"
-        return Choice("best-of-k", None, self.noise, None, family, reason=why)
+        return self._none(family, why)
+
+    def _none(self, family: LawFamily, reason: str | None, runs: RunCount | None = None) -> Choice:
+        return Choice("best-of-k", None, self.noise, None, family, runs, reason)
 
     def _at(self, family: LawFamily, runs: RunCount) -> Choice:
         if not isinstance(runs, Law):
-            return Choice("best-of-k", None, self.noise, None, family, runs, "it releases the first accepted run")
+            return self._none(family, "it releases the first accepted run", runs)
         scale = self._laplace(runs) if self.noise == "laplace" else self._gaussian(runs)
         if scale is None:
-            return Choice("best-of-k", None, self.noise, None, family, runs, "no noise is enough for this ε")
+            return self._none(family, "no noise is enough for this ε", runs)
         scale *= self.sensitivity
         error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
         reason = None
