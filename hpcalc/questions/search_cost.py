@@ -18,7 +18,7 @@ from hpcalc.conversion import Conversion, RenyiCurve, epsilon_at, epsilon_from_p
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
-from hpcalc.laws import AnyRuns, Law, RunCount
+from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, log1mexp, logsubexp, round_up
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.assumptions import assumptions, warnings_of
@@ -452,7 +452,7 @@ def bound(
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
     setup = SearchSetup(searches, subset, tuple(then), then_on, density, examples, unit)
-    law = setup.law(runs)
+    law = setup.law(checked_law(runs))
     sources = bounds_for(base, law, restrict, method)
     found = [_evaluated(source, log_delta, conversion) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)

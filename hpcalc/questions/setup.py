@@ -81,7 +81,8 @@ class SearchSetup:
         out |= {} if self.subset is None else {"subset": self.subset}
         out |= {"then": [part.describe() for part in self.then]} if self.then else {}
         out |= {} if self.subset is None or not self.then else {"then_on": self.then_on}
-        return out | ({} if self.density is None else {"density": list(self.density)})
+        out |= {} if self.density is None else {"density": list(self.density)}
+        return out | ({} if self.unit is None else {"unit": self.unit})
 
     @property
     def no_mechanism(self) -> str:

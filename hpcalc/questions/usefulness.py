@@ -9,7 +9,7 @@ from typing import Any
 from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
-from hpcalc.laws import Law, RunCount
+from hpcalc.laws import Law, RunCount, checked_law
 from hpcalc.questions.measures import BestScore, best_score, success_probability
 from hpcalc.questions.rows import SCORES_COST, finite, law_document, quantile_or_none
 
@@ -134,7 +134,7 @@ def utility(
     (0.900005, 0.095163)
     """
     given = None if scores is None else tuple(scores)
-    if not isinstance(runs, Law):
+    if not isinstance(checked_law(runs), Law):
         for name, value in (("success_rate", success_rate), ("scores", given)):
             if value is not None:
                 raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
