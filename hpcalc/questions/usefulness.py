@@ -133,8 +133,9 @@ def utility(
     >>> round(answer.expected_quantile, 6), round(answer.success_probability, 6)
     (0.900005, 0.095163)
     """
+    checked_law(runs)
     given = None if scores is None else tuple(scores)
-    if not isinstance(checked_law(runs), Law):
+    if not isinstance(runs, Law):
         for name, value in (("success_rate", success_rate), ("scores", given)):
             if value is not None:
                 raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
