@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -63,6 +63,7 @@ _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
 _CLOSE = 2e-6  # relative excess over the best value met at which a cell is left alone
 _ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
+_NEAR = 4e-4  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 
@@ -164,8 +165,9 @@ class Search:
         corner = self.pieces.corner
         x0, x1, w1 = corner.x[piece][:, None], corner.x[piece + 1][:, None], corner.w[piece + 1][:, None]
         y, before, after = self.lattice.at(place)
+        whole = place.shape[0] < piece.size
         rank = _sum(w1, y.w, y.w_rest)
-        log_g = self.law.log_lower_density(rank)
+        log_g = self._at_cells[2] if whole else self.law.log_lower_density(rank)
         log_fall = np.where(rank.log_q > -np.inf, self.law.log_lower_density_slope(rank), -np.inf)
         width = between(y.x, y.x_rest)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -177,8 +179,18 @@ class Search:
             low = np.fmax(np.fmin(1.0 - here * meet, end + there * (1.0 - meet)), end)
             log_low = np.where(np.isneginf(scale), -np.inf, scale + np.log(np.minimum(low, 1.0)))
             log_push = log_fall + np.log(self.pieces.slope[piece] * self.width[piece])[:, None]
-        f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
+        if whole:
+            f0, f1 = self._at_cells[1][:-1], self._at_cells[1][1:]
+        else:
+            f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
         return Block(piece, place, f0, f1, log_g, log_push, meet, log_low, y.x_rest[:, :-1] <= x0)
+
+    @cached_property
+    def _at_cells(self) -> tuple[Array, Array, Array]:
+        """FU at all corners beside the first cells, its logarithm before, and that of FL but for the first corner."""
+        corner, y = self.pieces.corner, self.lattice.corner.take(self.cells)
+        log_f = self.log_f(corner.x[:, None], y)
+        return log_f, np.exp(log_f), self.log_g(corner.w[1:, None], y)
 
     @cached_property
     def whole(self) -> Block:
@@ -190,17 +202,40 @@ class Search:
         with np.errstate(divide="ignore"):
             return np.asarray(epsilon + np.log(self.pieces.slope))
 
+    @cached_property
+    def _known(self) -> dict[float, Array]:
+        return {}
+
     def suprema(self, epsilon: float) -> Array:
         """Certified upper bounds on the suprema over y at the left and right ends of the pieces, shape (2, n)."""
-        log_c, block = self.log_c(epsilon), self.whole
+        if epsilon not in self._known:
+            self._known[epsilon] = self._suprema(epsilon)
+        return self._known[epsilon]
+
+    def _suprema(self, epsilon: float) -> Array:
+        log_c, cells, row = self.log_c(epsilon), self.cells, np.arange(self.width.size)
         slack = self.enough / (self.width.size * np.maximum(self.width, 1e-300))
-        best, out = np.zeros((2, slack.size)), np.zeros((2, slack.size))
+        _, f, log_g = self._at_cells
+        with np.errstate(over="ignore"):
+            g = np.exp(np.minimum(log_c[:, None] + log_g, 709.0))
+        # values near the best corner leave few cells to look at more closely than by their corners
+        near = np.clip(np.argmax(f[1:] - g, axis=1)[:, None] + np.arange(-1, 2), 0, cells.size - 1)
+        value = self.block(row, cells[near].astype(float)).values(log_c)[0]
+        best = np.maximum([np.max(part, axis=1) for part in value], 0.0)
+        inside = self.lattice.corner.x_rest[cells[:-1]] > self.pieces.corner.x[:-1, None]
+        bound = [np.where(inside, part[:, :-1] - g[:, 1:], 0.0) for part in (f[:-1], f[1:])]
+        bound = self._smaller(row, [f[:-1], f[1:]], bound, epsilon, best[1][:, None])
+        limit = best * (1.0 + _CLOSE) + slack
+        closed = (bound[0] <= limit[0][:, None]) & (bound[1] <= limit[1][:, None])
+        out = np.array([np.max(np.where(closed, part, 0.0), axis=1, initial=0.0) for part in bound])
+        row, cell = np.nonzero(~closed)
+        block = self.block(row, np.stack([cells[cell], cells[cell + 1]], axis=1).astype(float))
         for last in (*(False,) * _ROUNDS, True):
             value, bound = block.values(log_c)
             for side in (0, 1):
                 np.maximum.at(best[side], block.piece, np.max(value[side], axis=1))
             least = best[:, block.piece, None]
-            bound = self._smaller(block, bound, epsilon, least[1])
+            bound = self._smaller(block.piece, [block.f0, block.f1], bound, epsilon, least[1])
             closed = np.full(block.outside.shape, True)
             for side in (0, 1):
                 closed &= bound[side] <= least[side] * (1.0 + _CLOSE) + slack[block.piece][:, None]
@@ -215,7 +250,7 @@ class Search:
             block = self.block(block.piece[row], left + (right - left) * (np.arange(_CUTS + 1) / _CUTS))
         return out
 
-    def _smaller(self, block: Block, bound: list[Array], epsilon: float, known: Array) -> list[Array]:
+    def _smaller(self, piece: Indices, f: list[Array], bound: list[Array], epsilon: float, known: Array) -> list[Array]:
         """The bounds of cells, or others where those are smaller and K is limited.
 
         ``W(x) + V(y) <= 1 - l (1-u)`` for u = x+y and the slope l of the piece, so the integrand is at most
@@ -224,9 +259,9 @@ class Search:
         most = self.law.max_runs
         if most is None or not isinstance(self.law, Law):
             return bound
-        log_c = self.log_c(epsilon)[block.piece]
+        log_c = self.log_c(epsilon)[piece]
         top = -np.expm1(np.minimum(log_c + times(most - 1.0, log_c - epsilon), 0.0))[:, None]
-        share = [np.where(block.outside, -np.inf, top * f[:, :-1]) for f in (block.f0, block.f1)]
+        share = [top * part[:, :-1] for part in f]
         less = (share[0] <= bound[0]) & (share[1] <= np.maximum(bound[1], known))
         return [np.where(less, share[side], bound[side]) for side in (0, 1)]
 
@@ -237,7 +272,8 @@ class Search:
     def log_delta_of_paths(self, epsilon: float) -> float:
         """The same in the path form: losers before a piece are losers before the next one too."""
         block = self.whole
-        bound = self._smaller(block, block.values(self.log_c(epsilon))[1], epsilon, np.array(-np.inf))
+        bound = block.values(self.log_c(epsilon))[1]
+        bound = self._smaller(block.piece, [block.f0, block.f1], bound, epsilon, np.array(-np.inf))
         half = 0.5 * self.width[:, None]
         through = half * (np.maximum(bound[0], -1e300) + np.maximum(bound[1], -1e300))
         ending = half * (np.maximum(bound[0], 0.0) + np.maximum(bound[1], 0.0))
@@ -249,18 +285,19 @@ class Search:
 
     def losers_before(self, epsilon: float) -> Points:
         """For each piece the losers that are best ranked before it, never fewer than before the piece to its left."""
-        log_c, block, corner = self.log_c(epsilon)[:, None], self.whole, self.pieces.corner
+        log_c, corner = self.log_c(epsilon)[:, None], self.pieces.corner
         x1, w1 = corner.x[1:, None], corner.w[1:, None]
 
-        def gain(log_f: Array, log_g: Array, rest: Array) -> Array:
+        def gain(log_f: Array, f: Array, log_g: Array, rest: Array) -> Array:
             """What a winner adds; where that is nothing, the logarithm by which it falls short."""
             with np.errstate(over="ignore", invalid="ignore"):
-                short = np.nan_to_num(log_f - log_c - log_g, nan=-np.inf)
-                value = np.where(short > 0.0, np.exp(log_f) - np.exp(np.minimum(log_c + log_g, 709.0)), short)
-            return np.where(rest < x1, -np.inf, value)
+                log_g = log_c + log_g
+                short = log_f - log_g
+                value = np.where(short > 0.0, f - np.exp(np.minimum(log_g, 709.0)), short)
+            return np.where((rest < x1) | np.isnan(short), -np.inf, value)
 
-        with np.errstate(divide="ignore"):
-            value = gain(np.log(block.f1), block.log_g, self.lattice.corner.x_rest[self.cells][None, :])
+        log_f, f, log_g = self._at_cells
+        value = gain(log_f[1:], f[1:], log_g, self.lattice.corner.x_rest[self.cells][None, :])
         at, rows = np.argmax(value, axis=1), np.arange(value.shape[0])
         winning = value[rows, at] > 0.0
         if np.any((np.maximum.accumulate(np.where(winning, at, 0)) - at > 1) & winning):
@@ -269,7 +306,8 @@ class Search:
         for _ in range(3):
             place = left[:, None] + (right - left)[:, None] * (np.arange(17) / 16.0)
             y = self.lattice.at(place)[0]
-            value = gain(self.log_f(x1, y), self.log_g(w1, y), y.x_rest)
+            log_f = self.log_f(x1, y)
+            value = gain(log_f, np.exp(log_f), self.log_g(w1, y), y.x_rest)
             at = np.argmax(value, axis=1)
             left, right = place[rows, np.maximum(at - 1, 0)], place[rows, np.minimum(at + 1, 16)]
         return self.lattice.at(np.maximum.accumulate(np.where(value[rows, at] > 0.0, place[rows, at], 0.0)))[0]
@@ -364,9 +402,10 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class _Located:
-    """What a search on some pieces found: ε, the losers before each piece, the error of delta that is small enough."""
+    """What a search on some pieces found: ε, delta and the losers before each piece, the error that is small enough."""
 
     epsilon: float
+    delta: float
     before: Points
     enough: float
 
@@ -378,16 +417,17 @@ class Direction:
     ----------
     law : BestOfK
         Law of K.
-    outer : Tradeoff
-        What one run guarantees.
+    own : tuple of Polygon
+        What one run guarantees: winners and losers.
     inner : Tradeoff or None
         Points that one pair of laws has.
     """
 
-    def __init__(self, law: BestOfK, outer: Tradeoff, inner: Tradeoff | None) -> None:
+    def __init__(self, law: BestOfK, own: tuple[Polygon, Polygon], inner: Tradeoff | None) -> None:
         self.law = law
-        self.own = winners(outer), losers(outer)
+        self.own = own
         self.inner = None if inner is None or not isinstance(law, Law) else chords(inner)
+        self.enough = _ENOUGH if self.inner is not None else _NEAR
 
     def solve(self, log_delta: float) -> tuple[float, float]:
         """Lower bound (0 without a mechanism) and certified upper bound on ε."""
@@ -398,14 +438,14 @@ class Direction:
         if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
             return low, math.inf
         # -dε/dlog(delta) near the answer
-        fall = math.exp(log_delta) * _ENOUGH * max(found.epsilon, 1e-3) / found.enough
+        fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough
         high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall)
-        if high > found.epsilon * (1.0 + 5.0 * _ENOUGH):  # the pointwise form may be larger than the path form
+        if high > found.epsilon * (1.0 + 5.0 * self.enough):  # the pointwise form may be larger than the path form
             search = replace(search, count=_PATHS)
             found = self._path(log_delta)(search, found)
             high = min(high, _least_epsilon(search.log_delta_of_paths, log_delta, found.epsilon, fall, 12))
             low = max(low, self._lower(search, found, log_delta))
-        return low, high
+        return low, max(low, high) if low <= high * (1.0 + _MARGIN) else high  # equal but for rounding
 
     def _lower(self, search: Search, found: _Located, log_delta: float) -> float:
         """ε of the mechanism on the path found; 0 without a mechanism."""
@@ -419,12 +459,12 @@ class Direction:
         """ε of the best path on few pieces: no bound."""
         if log_delta < _SMALLEST:
             return math.inf
-        return self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta), rounds=3)[1].epsilon
+        return self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta), certify=False)[1].epsilon
 
     def profile(self, floor: float) -> Callable[[Array], Array]:
         """Certified log delta at arrays of ε, quicker than one by one; to be accurate down to log delta ``floor``."""
         log_tail = floor - 9.0 - self.law.log_mean
-        line, lattice = self._filled(log_tail)
+        line, lattice = _filled(self.own, math.floor(log_tail))
         search = Search(self.law, line.coarser(self._first(line, _EVEN, log_tail)), lattice, 0.0, log_tail)
         return lambda epsilons: np.array([search.log_delta(float(epsilon)) for epsilon in epsilons])
 
@@ -434,7 +474,8 @@ class Direction:
         def located(search: Search, before: _Located | None) -> _Located:
             lost = search.losers_before(epsilon)
             made = self._mechanism(search, lost, self.own)
-            return _Located(epsilon, lost, _ENOUGH * max(made.delta(epsilon), math.exp(_LEAST)))
+            delta = made.delta(epsilon)
+            return _Located(epsilon, delta, lost, self.enough * max(delta, math.exp(_LEAST)))
 
         return self._adapted(_LEAST - self.law.log_mean, located)[0].log_delta(epsilon)
 
@@ -445,47 +486,47 @@ class Direction:
             epsilon = 0.0 if before is None else before.epsilon
             for _ in range(20):
                 # just below ε, where what is best there still adds something
-                lost = search.losers_before(epsilon * (1.0 - 0.5 * _ENOUGH))
+                lost = search.losers_before(epsilon * (1.0 - 0.5 * self.enough))
                 made = self._mechanism(search, lost, self.own)
                 found = made.epsilon(log_delta)
-                if found <= epsilon * (1.0 + 0.1 * _ENOUGH) or found == math.inf:
+                # what is left is of the order of the square of the last step
+                if found <= epsilon * (1.0 + 10.0 * self.enough) or found == math.inf:
                     break
                 epsilon = found
             epsilon = max(epsilon, found)
             if epsilon == math.inf:
-                return _Located(epsilon, lost, 0.0)
+                return _Located(epsilon, 0.0, lost, 0.0)
             if epsilon == 0.0 and search.log_delta(0.0) <= log_delta:
-                return _Located(epsilon, lost, math.inf)
+                return _Located(epsilon, math.exp(log_delta), lost, math.inf)
             # an error of delta, divided by this, is one of ε
-            weight = max(made.mass(epsilon) - math.exp(log_delta), math.exp(log_delta))
-            return _Located(epsilon, lost, _ENOUGH * max(epsilon, 1e-3) * weight)
+            delta = math.exp(log_delta)
+            weight = max(made.mass(epsilon) - delta, delta)
+            return _Located(epsilon, delta, lost, self.enough * max(epsilon, 1e-3) * weight)
 
         return located
 
     def _adapted(
-        self, log_tail: float, located: Callable[[Search, _Located | None], _Located], rounds: int = 20
+        self, log_tail: float, located: Callable[[Search, _Located | None], _Located], certify: bool = True
     ) -> tuple[Search, _Located]:
-        """A search with pieces cut until their errors are small, and what was located on it."""
-        line, lattice = self._filled(log_tail)
+        """A search with pieces cut until their errors are small (or once, to certify nothing), and what is on it."""
+        line, lattice = _filled(self.own, math.floor(log_tail))
         chosen, found = self._first(line, _COARSE, log_tail), None
         enough = math.exp(log_tail + self.law.log_mean)  # about 1e-4 of delta
+        first = True
         while True:
             search = Search(self.law, line.coarser(chosen), lattice, enough, log_tail)
             found = located(search, found)
             enough = found.enough
-            rounds -= 1
-            if rounds == 0 or found.epsilon == math.inf:
+            if found.epsilon == math.inf or not (certify or first):
                 return search, found
-            more = distinct(np.concatenate([chosen, _cuts(search, found, line.corner.logit[:-1])]))
-            if more.size == chosen.size:
+            first = False
+            for certified in (False, True) if certify else (False,):
+                more = distinct(np.concatenate([chosen, _cuts(search, found, line.corner.logit[:-1], certified)]))
+                if more.size > chosen.size:
+                    break
+            else:
                 return search, found
             chosen = more
-
-    def _filled(self, log_tail: float) -> tuple[Polygon, Polygon]:
-        """Winners and losers with points at which they may be cut."""
-        z = np.linspace(max(log_tail, -690.0), 37.0, _FILL), np.linspace(-18.0, 6.0, _FILL)
-        won, lost = (polygon.filled(np.concatenate(z)) for polygon in self.own)
-        return won, lost
 
     def _first(self, line: Polygon, count: int, log_tail: float) -> Indices:
         """Pieces spread over all masses, slopes and densities."""
@@ -503,13 +544,30 @@ class Direction:
         return Mechanism.along(self.law, won, lost)
 
 
-def _cuts(search: Search, found: _Located, places: Array) -> Indices:
-    """Where to cut pieces, at some of the places given, so that all err about equally."""
+@lru_cache(maxsize=8)
+def _filled(own: tuple[Polygon, Polygon], log_tail: int) -> tuple[Polygon, Polygon]:
+    """Winners and losers with points at which they may be cut: the same for every law of K that a search tries."""
+    z = np.linspace(max(log_tail, -690.0), 37.0, _FILL), np.linspace(-18.0, 6.0, _FILL)
+    won, lost = (polygon.filled(np.concatenate(z)) for polygon in own)
+    return won, lost
+
+
+def _cuts(search: Search, found: _Located, places: Array, certified: bool) -> Indices:
+    """Where to cut pieces, at some of the places given, so that all err about equally.
+
+    The error is that of the certified bound, or of the path found, which is quicker and nearly always the same.
+    """
     corner, before = search.pieces.corner, found.before
-    left, right = search.suprema(found.epsilon)
     start, stop = corner.take(slice(None, -1)), corner.take(slice(1, None))
     f0, f1 = search.log_f(start.x, before), search.log_f(stop.x, before)
     g0, g1 = search.log_g(start.w, before), search.log_g(stop.w, before)
+    if certified:
+        left, right = search.suprema(found.epsilon)
+        if 0.5 * np.sum(search.width * (left + right)) <= found.delta + 2.0 * found.enough:
+            return np.empty(0, dtype=np.intp)
+    else:
+        log_c = search.log_c(found.epsilon)
+        left, right = (np.exp(logsubexp(f, np.minimum(log_c + g, f))) for f, g in ((f0, g0), (f1, g1)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bend = np.nan_to_num((f1 - f0) ** 2 + 2.0 * (g1 - g0) ** 2, nan=np.inf) / 12.0
         step = np.nan_to_num(np.log(left[1:] / right[:-1]) ** 2, nan=0.0, posinf=np.inf) / 6.0
@@ -518,7 +576,7 @@ def _cuts(search: Search, found: _Located, places: Array) -> Indices:
         value = 0.5 * (left + right)
         error = search.width * np.minimum(np.nan_to_num(np.exp(f0) * bend + value * change, nan=0.0), value)
     error[0] = 0.0
-    if np.sum(error) <= found.enough or error.size >= _MOST:
+    if np.sum(error) <= found.enough or error.size >= _MOST * (1 + certified):
         return np.empty(0, dtype=np.intp)
     parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(found.enough, 1e-300)), 1e6))).clip(1, _CUTS)
     first, last = (np.searchsorted(places, part.logit) for part in (start, stop))
@@ -545,6 +603,13 @@ def _least_epsilon(
         ahead = epsilon + fall * value + (0.5 * _CLOSE * epsilon if value > 0.0 else 0.0)
         epsilon = ahead if low < ahead < high else (0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1e-9)
     return high
+
+
+@lru_cache(maxsize=8)
+def _known(guarantee: Guarantee, side: int) -> tuple[tuple[Polygon, Polygon], Tradeoff | None] | None:
+    """What is known of one direction, and what is attained: the same for every law of K that a search tries."""
+    outer = guarantee.tradeoff(side)
+    return None if outer is None else ((winners(outer), losers(outer)), guarantee.attained_tradeoff(side))
 
 
 class ExactBound(ProfileBound):
@@ -577,10 +642,10 @@ class ExactBound(ProfileBound):
     def directions(self) -> tuple[Direction, ...]:
         found = []
         for side in (0,) if self.guarantee.symmetric else (0, 1):
-            outer = self.guarantee.tradeoff(side)
-            if outer is None:
+            known = _known(self.guarantee, side)
+            if known is None:
                 return ()
-            found.append(Direction(self.law, outer, self.guarantee.attained_tradeoff(side)))
+            found.append(Direction(self.law, *known))
         return tuple(found)
 
     @cached_property
