@@ -10,6 +10,7 @@ A reader raises :class:`~hpcalc.errors.DataFileError` where a file cannot be rea
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -193,9 +194,9 @@ def _curve(source: Source, rows: Iterable[Row]) -> Points:
 def _make_monotone(source: Source, curve: Points) -> None:
     """Replace every value by the smallest at any larger order: a divergence never falls as the order grows.
 
-    An accountant may fall at one step below order 2, where its formula changes. An ε that was converted at a δ falls
-    over several orders (as log(1/δ)/(order - 1) does) and rises after that: (order - 1) ε is far from convex. That is
-    another quantity and refused.
+    An accountant may fall below order 2, where its formula is another one: at one step, or along a curve whose
+    (order - 1) ε is not convex. An ε that was converted at a δ falls over several orders, as log(1/δ)/(order - 1) does,
+    and rises after that, (order - 1) ε being convex. That is another quantity and refused.
     """
     known = [(order, value) for order, value in curve.items() if math.isfinite(value)]
     # accountants differ in the last digits from order to order
@@ -205,7 +206,10 @@ def _make_monotone(source: Source, curve: Points) -> None:
     (low, before), (high, after) = known[falls[0]], known[falls[0] + 1]
     far = [i for i in falls if known[i + 1][1] < known[i][1] * (1.0 - 1e-3)]
     rises = known[-1][1] > known[falls[-1] + 1][1]
-    if rises and any(known[i][0] >= 2.0 or i + 1 in far for i in far):
+    low_orders = [(order - 1.0, (order - 1.0) * value) for order, value in known if order <= 2.0]
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(low_orders)]
+    bent = any(right < left - 1e-3 * abs(left) for left, right in itertools.pairwise(slopes))
+    if rises and any(known[i][0] >= 2.0 or (i + 1 in far and not bent) for i in far):
         source.refuse(
             f"epsilon falls from {before!r} at order {low:g} to {after!r} at order {high:g} and rises later: so does "
             "an epsilon converted at a delta, a Rényi divergence does not: give RDP values"

@@ -449,6 +449,7 @@ def rdp_of_profiles(
                 second = _below(-order[:, None], t, log_delta[other])
                 last = log_delta[other] - order[:, None] * t - np.log(order)[:, None]
                 total = np.logaddexp(np.logaddexp(first, second), np.logaddexp(rest, last))
+                total = np.where(np.isnan(total), np.inf, total)  # inf - inf says nothing
                 both.append(np.min(total, axis=1) + np.log(order * (order - 1.0)))
         out[np.isfinite(flat)] = np.logaddexp(0.0, np.max(both, axis=0) + 1e-11) / (order - 1.0) * (1.0 + 1e-12)
     return out.reshape(np.shape(orders))

@@ -248,8 +248,8 @@ class SumOfParts(Guarantee):
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         total = np.zeros(order.shape)
-        for part, count in self.parts:
-            total = total + count * part.rdp(order)
+        for kind in dict.fromkeys(type(part) for part, _ in self.parts):
+            total = total + kind.rdp_of_many([use for use in self.parts if type(use[0]) is kind], order)
         return total
 
     @property

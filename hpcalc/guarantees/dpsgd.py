@@ -28,12 +28,13 @@ from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
-from hpcalc.logspace import Array, Prob, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
+_SCHEDULE = 80  # of so many different noises at one rate, half as many are looked at
 _FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 
@@ -281,6 +282,47 @@ class DPSGD(ConvolvedBase):
         if not np.all(one >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return np.asarray(self.steps * one.reshape(order.shape), dtype=float)
+
+    @classmethod
+    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
+        """Sum of the curves; of a long noise schedule an upper bound from some of its noises.
+
+        The moment ``E[(1 - q + q X)^a]``, X log-normal of variance ``s = 1/sigma^2`` and mean 1, is convex in s: X is a
+        martingale in s, and ``x^2 (1 - q + q x)^(a-2)`` is convex for every ``a > 1``. At whole orders it is a sum of
+        exponentials of multiples of s, so that its logarithm is convex too, as it always is in a.
+        """
+        out = np.zeros(order.shape)
+        rest = []
+        for rate in dict.fromkeys(part.rate for part, _ in uses):
+            same = [use for use in uses if use[0].rate == rate]
+            if len(same) < _SCHEDULE or any(part.records > 1 or part._plain is not None for part, _ in same):
+                rest += same
+                continue
+            counts = np.array([[count * part.steps] for part, count in same], dtype=float)
+            s = np.array([part.sigma**-2.0 for part, _ in same])
+            nodes = np.linspace(np.min(s), np.max(s), _SCHEDULE // 4 * 3)
+            flat = order.ravel()
+            finite = np.isfinite(flat)
+            asked, at = np.unique(flat[finite], return_inverse=True)
+            low, high = np.maximum(np.floor(asked), 1.0), np.ceil(asked)
+            every = np.unique(np.concatenate([asked, low[low > 1.0], high]))
+            sigma = np.maximum(nodes, 1e-300) ** -0.5 * (1.0 - 1e-14)
+            budget = (every - 1.0) * np.stack([cls(rate, float(one), 1).rdp(every) for one in sigma])
+            budget, h = np.insert(budget, 0, 0.0, axis=1), asked - 1.0  # order 1 costs nothing
+            every = np.insert(every, 0, 1.0)
+            excess = log_expm1(budget[:, np.searchsorted(every, asked)])
+            left = np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, nodes.size - 2)
+            share = np.clip((s - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)[:, None]
+            with np.errstate(divide="ignore"):
+                moment = logaddexp(np.log1p(-share) + excess[left], np.log(share) + excess[left + 1])
+            below, above = (budget[:, np.searchsorted(every, ends)] for ends in (low, high))
+            budget = below + (above - below) * (asked - low)
+            chord = (1.0 - share) * budget[left] + share * budget[left + 1]
+            whole = np.full(flat.shape, _INF)
+            one = np.sum(counts * np.minimum(softplus(moment), chord), axis=0) / h * (1.0 + 1e-12)
+            whole[finite] = one[at]
+            out = out + whole.reshape(order.shape)
+        return out + super().rdp_of_many(rest, order)
 
     def _one_step(self, order: Array) -> Array:
         return _one_step(self.rate, self.sigma, order.tobytes(), self.records)

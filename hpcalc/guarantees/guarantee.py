@@ -162,6 +162,11 @@ class Guarantee(ABC):
     #: Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
     loss_attained: bool = True
 
+    @classmethod
+    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
+        """Sum of the Rényi curves of several guarantees of this kind, each used so many times."""
+        return np.asarray(sum((count * part.rdp(order) for part, count in uses), np.zeros(order.shape)), dtype=float)
+
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""
         return None

@@ -20,6 +20,7 @@ _LABELS = {
     "candidates": "Candidates", "explain": "How the answer came about",
 }  # fmt: skip
 # key of a guarantee -> its name, and what its numbers are
+_FEW = 3  # more trainings are told by their range
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pure": ("pure DP", ("ε",)),
     "zcdp": ("zCDP", ("ρ",)),
@@ -43,6 +44,8 @@ def run_words(base: Mapping[str, Any]) -> str:
     --------
     >>> run_words({"dpsgd": [0.0042667, 1.1, 14063], "gaussian": [20.0, 30.0]})
     'DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; noise multiplier 30'
+    >>> run_words({"dpsgd": [[0.01, 0.55, 1], [0.01, 1.5, 2], [0.01, 1.0, 3], [0.01, 1.25, 4]]})
+    '10 DP-SGD steps, rate 0.01, noise 0.55 to 1.5'
     >>> run_words({"zcdp": 0.1, "compose": 3})
     '3 times: zCDP, ρ 0.1'
     >>> run_words({"candidates": [{"zcdp": 0.1}, {"zcdp": 0.2}, {"pure": 1.0}]})
@@ -71,12 +74,20 @@ def _run(key: str, value: Any) -> str:
     each = [value] if not isinstance(value, (list, tuple)) else value
     if len(words) > 1 and not isinstance(each[0], (list, tuple)):
         each = [each]
+    if key == "dpsgd" and len(each) > _FEW:
+        rates, noises, steps = zip(*each, strict=True)
+        return f"{sum(steps)} DP-SGD steps, rate {_span(rates)}, noise {_span(noises)}"
     told = (one if isinstance(one, (list, tuple)) else [one] for one in each)
     return f"{name}, " + "; ".join(", ".join(map(_named, words, numbers)) for numbers in told)
 
 
 def _named(word: str, number: Any) -> str:
     return f"{_given(number)} steps" if word == "steps" else f"{word} {_given(number)}"
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = _given(min(values)), _given(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def _given(value: Any) -> str:

@@ -253,9 +253,21 @@ def compare(
     elif at_success is not None:
         entries += [pricing.solved(solve_success(None, None, family, at_success, aims)) for family in families]
     else:
-        entries += [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
+        found = [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
+        entries += [entry for entry in found if not any(_same_law(entry.runs, other.runs) for other in entries)]
     drawn = tuple(pricing.around(entries)) if curves and sweep is None else ()
     return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn, release.get("examples"))
+
+
+def _same_law(one: RunCount | None, other: RunCount | None) -> bool:
+    """Whether two laws are one but for the last digits: the law in use may be a default too."""
+    if one is None or other is None or one.name != other.name:
+        return False
+    left, right = one.parameters(), other.parameters()
+    return left.keys() == right.keys() and all(
+        left[key] == right[key] or (isinstance(left[key], float) and math.isclose(left[key], right[key], rel_tol=1e-9))  # type: ignore[arg-type]
+        for key in left
+    )
 
 
 def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:

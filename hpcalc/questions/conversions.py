@@ -13,8 +13,8 @@ from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee
-from hpcalc.logspace import Upper
-from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, upper
+from hpcalc.logspace import Array, Upper, distinct
+from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, many_orders, points_of, upper
 
 __all__ = ["ConvertResult", "convert"]
 
@@ -53,6 +53,24 @@ class ConvertResult(Answer):
     def exit_code(self) -> ExitCode:
         """0, or 3 where no finite answer exists."""
         return ExitCode.OK if self.reason is None else ExitCode.NO_FINITE_BOUND
+
+    def profile(self) -> list[dict[str, float | None]]:
+        """Points of the privacy profile, an answer at a δ among them."""
+        delta = self.to.get("delta") or 0.0
+
+        def log_profile(epsilons: Array) -> Array:
+            known = self.base.log_profile(epsilons)
+            return np.where(epsilons >= self.epsilon, np.minimum(known, log_of_delta(delta)), known)
+
+        return points_of(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
+
+    def rdp_export(self) -> list[dict[str, float | None]]:
+        """The Rényi curve: at the orders asked for, else at many."""
+        if self.to["kind"] == "rdp":
+            return list(self.to["orders"])
+        orders = np.append(many_orders(), [] if self.order is None else [self.order])
+        pairs = zip(distinct(orders).tolist(), self.base.rdp(distinct(orders)).tolist(), strict=True)
+        return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.conversion import Conversion, log_of_delta
 from hpcalc.errors import ExitCode, NoFiniteBound
 from hpcalc.logspace import Upper
 from hpcalc.questions import release
-from hpcalc.questions.search_cost import BoundResult, points_of
+from hpcalc.questions.search_cost import BoundResult, many_orders, points_of
 
 __all__ = ["TotalResult", "total"]
 
@@ -63,7 +61,7 @@ class TotalResult(Answer):
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve of everything; empty where none is known."""
-        orders = 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))
+        orders = many_orders()
         pairs = zip(orders.tolist(), self.whole.rdp(orders).tolist(), strict=True)
         return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
 
