@@ -148,6 +148,7 @@ def test_delta_below_what_a_double_holds():
     assert epsilon_at(Gaussian(1.0), far, "cks").value == pytest.approx(1e4, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("rule", ["mironov", "cks", "exact", "best"])
 def test_delta_and_epsilon_are_inverse(epsilon, rule):
@@ -240,6 +241,7 @@ def test_exact_conversion_lies_between_a_mechanism_and_cks():
             assert cks - exact < 1e-3
 
 
+@pytest.mark.slow
 def test_epsilon_never_rises_with_delta():
     for base in (
         ZCDP(0.1),

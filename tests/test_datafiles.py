@@ -180,6 +180,7 @@ BASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_the_search_is_read_back_as_good_as_it_was(write, name):
     base = BASES[name]

@@ -82,6 +82,7 @@ def test_a_binomial_of_which_nothing_is_kept_is_refused():
         Binomial(5, 0.3).thin(-800.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [6520605112000, 10**15])
 def test_an_exact_conversion_where_ranks_are_too_far_out_to_be_told_apart(count):
     one = RDPCurve({2.0: 0.5, 8.0: 1.9, 32.0: 7.0})

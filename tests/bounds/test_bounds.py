@@ -51,6 +51,7 @@ BASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", BASES, ids=repr)
 def test_every_bound_answers_for_itself(base):
     epsilons = np.array([0.0, 0.5, 3.0])
@@ -74,6 +75,7 @@ def test_every_bound_answers_for_itself(base):
             assert 0.0 <= values[1] <= values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [PureDP(1.0), ZCDP(0.1), Gaussian(2.0)], ids=repr)
 def test_probe_is_close_to_the_answer(base):
     for law in LAWS:

@@ -41,6 +41,7 @@ def test_gaussian_values(sigma, accept, delta, epsilon):
     assert found * (1.0 - 5e-5) <= low.epsilon <= found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [Gaussian(1.0), PureDP(0.7), Laplace(1.0), ZCDP(0.1), ApproxDP(0.5, 1e-7)], ids=repr)
 def test_bracket(base):
     for accept, delta in itertools.product((1.0, 0.3, 0.01), (0.05, 1e-6)):
@@ -68,6 +69,7 @@ def test_profile_and_epsilon_are_inverse():
             assert found == pytest.approx(math.log(delta), abs=5e-3)
 
 
+@pytest.mark.slow
 def test_no_event_of_a_finite_mechanism_is_above():
     """Every accepted set and every event inside it, for random mechanisms given by their exact profile."""
     rng = random.Random(5)

@@ -100,6 +100,7 @@ def check_pair(two: Two, law: Law, epsilons: tuple[float, ...], attained: bool) 
                     assert certified <= least * (1.0 + 1e-3), context
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS + OTHERS, ids=repr)
 def test_no_order_of_a_few_outcomes_is_above(law):
     rng = np.random.default_rng(LAWS.index(law) if law in LAWS else 77)
@@ -266,6 +267,7 @@ def check_value(base: Guarantee, law: Law, delta: float, epsilon: float, half_di
     assert epsilon * (1.0 - 5e-4) - half_digit <= low <= epsilon * (1.0 + 3e-4) + half_digit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "law", "delta", "epsilon"), TABLE, ids=repr)
 def test_table(base, law, delta, epsilon):
     half = 0.5 * 10.0 ** -len(str(epsilon).partition(".")[2])
@@ -340,6 +342,7 @@ def assert_rises(values: list[float]) -> None:
     assert all(b >= a * (1.0 - STEP) - 1e-12 for a, b in itertools.pairwise(values)), values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law"),
     [
@@ -374,6 +377,7 @@ def test_epsilon_grows_with_the_law(laws):
         assert_rises([price(base, law, delta)[1] for law in laws])
 
 
+@pytest.mark.slow
 def test_epsilon_grows_with_the_loss_of_one_run():
     for law in (Poisson(5.0), tnb(10.0, eta=1.0), Fixed(3)):
         assert_rises([price(Gaussian(sigma), law, 1e-5)[1] for sigma in (50.0, 10.0, 3.0, 1.0)])
@@ -381,6 +385,7 @@ def test_epsilon_grows_with_the_loss_of_one_run():
         assert_rises([price(ApproxDP(0.3, slack), law, 1e-2)[1] for slack in (1e-9, 1e-6, 1e-4)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [Gaussian(1.5), Laplace(1.0), PureDP(0.7), ApproxDP(0.5, 1e-7)], ids=repr)
 def test_one_run_at_least(base):
     for delta in (1e-6, 1e-2):

@@ -12,6 +12,7 @@ from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP
 from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "epsilons", "excess"),
     [

@@ -139,6 +139,7 @@ BASES: list[Guarantee] = [
 ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 8.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", BASES, ids=repr)
 def test_renyi_bound_by_brute_force(base):
     rank, image = dense(base)
@@ -235,6 +236,7 @@ def by(method: str, base: Guarantee, law: Law, log_delta: float) -> float:
 METHODS = ["refined-rdp", "refined-region"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", [Poisson(10.0), tnb(10.0, eta=-0.5), Binomial(10, 0.3)], ids=repr)
 def test_more_loss_or_less_delta_never_gives_less(method, law):
@@ -247,6 +249,7 @@ def test_more_loss_or_less_delta_never_gives_less(method, law):
         assert all(b >= a * (1.0 - SLACK) for a, b in itertools.pairwise(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_more_runs_never_give_less(method):
     means = np.geomspace(1.0, 200.0, 5).tolist()
@@ -271,6 +274,7 @@ def test_gamma_one_gives_back_the_single_run(base, eta):
             assert refined_pure(base.pure_epsilon, law) == pytest.approx(base.pure_epsilon, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_between_one_run_and_the_paper():
     """Never above the paper's bound by the same conversion, and with at least one run never below one run."""
     rng = random.Random(11)

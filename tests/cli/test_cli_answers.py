@@ -169,6 +169,7 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_list_of_cases_has_a_row_and_a_gate_each(spec: Path) -> None:
     document = answer(f"bound --spec {spec}", code=1)
     assert [case["name"] for case in document["cases"]] == ["within", "over, and quoted"]
@@ -185,6 +186,7 @@ def test_a_list_of_cases_has_a_row_and_a_gate_each(spec: Path) -> None:
     assert [record["name"] for record in records] == ["within", "over, and quoted"]
 
 
+@pytest.mark.slow
 def test_the_worst_case_counts(spec: Path) -> None:
     assert run(f"bound --spec {spec} --max-epsilon 100")[0] == 0
     spec.write_text(SPEC + UNBOUNDED)
@@ -230,6 +232,7 @@ def test_output_is_a_file_in_utf_8(tmp_path: Path) -> None:
     assert "ε = " in target.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_profile_and_curve_files_read_back(tmp_path: Path) -> None:
     profile, curve = tmp_path / "profile.yaml", tmp_path / "curve.csv"
     code, _, err = run(f"{PURE} --profile-out {profile} --rdp-out {curve}")
@@ -245,6 +248,7 @@ def test_a_chart_in_the_terminal_is_refused_beside_a_machine_format() -> None:
         assert "--plot -: a chart in the terminal goes with --format table" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_explanations(command: str) -> None:
     document = json.loads(run(f"{LIGHT[command]} --explain --format json")[1])
@@ -277,6 +281,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
     assert shown["early"] == shown["pipe"] == ""
 
 
+@pytest.mark.slow
 def test_selection_answers_in_every_format() -> None:
     line = "compare --selection 10 --at-epsilon 2 --law poisson --sensitivity 0.5"
     assert {row["mechanism"] for row in answer(line)["rows"]} > {"exponential-mechanism"}

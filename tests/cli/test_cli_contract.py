@@ -77,6 +77,7 @@ def test_github_shows_the_line_of_the_limit(folder: Path) -> None:
     assert err.splitlines()[0].startswith("::error file=wrong.yaml,line=2::wrong.yaml:2: unknown key detla")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--rdp-out", "--profile-out"])
 def test_several_cases_never_overwrite_one_file(folder: Path, option: str) -> None:
     _, err = told(f"bound --spec privacy.yaml --max-epsilon 9 {option} out.csv")
@@ -165,6 +166,7 @@ def test_a_grid_of_settings(folder: Path) -> None:
     assert every_run == pytest.approx(together, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_total_is_one_more_case_with_a_limit_of_its_own(folder: Path) -> None:
     code, out, err = run("bound --spec privacy.yaml --total --max-epsilon 0.3 --format json")
     *cases, total = json.loads(out)["cases"]

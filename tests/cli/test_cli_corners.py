@@ -31,6 +31,7 @@ def test_a_law_in_a_file_is_the_law_on_the_line(tmp_path: Path, monkeypatch):
         assert want <= epsilon <= want * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_the_noise_that_is_solved_for_meets_the_target_when_asked_back():
     law = "--dist fixed --k 2"
     code, out, _ = run(f"plan --solve-for dpsgd-noise --dpsgd 0.01 1 100 {law} --target-epsilon 4 --format json")
@@ -40,6 +41,7 @@ def test_the_noise_that_is_solved_for_meets_the_target_when_asked_back():
     assert 3.99 < json.loads(run(asked)[1])["epsilon"] <= 4.0
 
 
+@pytest.mark.slow
 def test_laws_that_a_plan_chooses_take_its_modifiers():
     code, out, _ = run("plan --zcdp 0.05 --target-epsilon 3 --max-runs 20 --at-least-one --format json")
     assert code == 0
@@ -79,6 +81,7 @@ CHARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", CHARTS)
 def test_a_chart_in_the_terminal_names_its_axes(line, tmp_path: Path, monkeypatch):
     (tmp_path / "scores.txt").write_text("0.5\n0.7\n0.6\n0.9\n")

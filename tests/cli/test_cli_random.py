@@ -214,6 +214,7 @@ def run_lines(
             raise AssertionError(f"line {index}: hpcalc {shlex.join(args)}\nexit {code}\n{err}\n{failure}") from failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_random_command_lines(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -295,6 +295,7 @@ MAKERS: dict[str, Callable[[random.Random], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_malformed_spec_ends_in_exit_code_2_and_one_clear_line(
     kind: str, spec: Path, capsys: pytest.CaptureFixture[str]

@@ -63,6 +63,7 @@ def unasked() -> set[str]:
     return {name for name, program in UNASKED.items() if loads(program, name)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", PATHS)
 def test_modules_that_a_path_must_not_load(line: str) -> None:
     forbidden, reason = PATHS[line]

@@ -62,6 +62,7 @@ def test_there_are_transcripts() -> None:
     assert len(_transcripts()) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "output"), _transcripts())
 def test_transcripts_are_real(command: str, output: str, run: Run) -> None:
     done = run(shlex.split(command))
@@ -141,6 +142,7 @@ def _hpcalc_lines(node: object) -> list[str]:
     return [line for child in children for line in _hpcalc_lines(child)]
 
 
+@pytest.mark.slow
 def test_ci_jobs_gate(tmp_path: Path, run: Run) -> None:
     """The GitHub step and the GitLab job are YAML, and their commands fail over budget and pass within it."""
     lines = [line for block in _blocks("yaml") for line in _hpcalc_lines(yaml.safe_load(block))]

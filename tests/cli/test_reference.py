@@ -364,6 +364,7 @@ def test_the_table_of_searches_has_its_rows() -> None:
         assert row.strip() in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", SEARCHES)
 def test_every_command_of_the_table_of_searches_answers(
     line: str, shown_files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -79,6 +79,7 @@ def test_integer_orders_match_the_binomial_sum(rate, sigma, order):
     assert value == pytest.approx(exact_moment(rate, sigma, order), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "sigma", "order"),
     [(0.4, 12.0, 58.9), (0.01, 1.0, 1.5), (0.01, 1.0, 2.5), (1e-6, 1.0, 3.7), (0.2, 0.5, 1.01), (0.01, 4.0, 1.0001)],
