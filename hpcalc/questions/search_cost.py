@@ -448,11 +448,7 @@ def bound(
     (4.226, 'refined-rdp', 4.225)
     """
     named_by(method)
-    if conversion not in ("best", "cks", "mironov", "exact"):
-        raise InvalidInput("conversion", conversion, "give best, cks, mironov or exact")
-    listed = _checked_orders(DEFAULT_ORDERS if orders is None else orders)
-    if max_epsilon is not None and not max_epsilon >= 0.0:
-        raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
+    listed = _checked(conversion, DEFAULT_ORDERS if orders is None else orders, max_epsilon)
     log_delta = log_of_delta(delta)
     restrict = None if orders is None else np.array(sorted(set(listed)))
     setup = SearchSetup(searches, subset, tuple(then), then_on, density, examples, unit)
@@ -492,11 +488,16 @@ def bound(
     )
 
 
-def _checked_orders(orders: Any) -> tuple[float, ...]:
+def _checked(conversion: str, orders: Any, max_epsilon: float | None) -> tuple[float, ...]:
+    """The orders, where they and the other settings are legal."""
+    if conversion not in ("best", "cks", "mironov", "exact"):
+        raise InvalidInput("conversion", conversion, "give best, cks, mironov or exact")
     listed = tuple(float(order) for order in orders)
     for order in listed:
         if not order > 1.0:
             raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
+    if max_epsilon is not None and not max_epsilon >= 0.0:
+        raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     return listed
 
 
