@@ -192,8 +192,8 @@ def test_the_search_is_read_back_as_good_as_it_was(write, name):
         for suffix in ("yaml", "json", "csv"):
             back = ProfileCurve(read_profile(write(points_text(f"p.{suffix}", "profile", points), f"p.{suffix}")))
             again = epsilon_at(back, math.log(delta)).value
-            # the convex hull of certified points may be a little smaller than the answer, which is one of them
-            assert answer.epsilon * (1.0 - 1e-5) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
+            # the convex hull of certified points, each right to 1e-4, may be a little below the answer
+            assert answer.epsilon * (1.0 - 1e-4) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
             assert epsilon_at(back, math.log(10.0 * delta)).value >= elsewhere * (1.0 - 2e-4)  # on a chord
             points_back = read_rdp(write(points_text(f"r.{suffix}", "rdp", curve), f"r.{suffix}"))
             wanted = {row["order"]: math.inf if row["epsilon"] is None else row["epsilon"] for row in curve}

@@ -654,6 +654,8 @@ class ExactBound(ProfileBound):
 
     def _solve(self, log_delta: float) -> tuple[float, float]:
         """Lower and upper bound, each the larger of both directions."""
+        if self.guarantee.pure_epsilon == 0.0 and isinstance(self.law, Law):
+            return 0.0, 0.0
         if log_delta not in self._solved:
             found = [direction.solve(log_delta) for direction in self.directions if log_delta > -math.inf]
             low, high = zip(*found, strict=True) if found else ((0.0,), (math.inf,))
