@@ -427,6 +427,8 @@ class Direction:
         self.law = law
         self.own = own
         self.inner = None if inner is None or not isinstance(law, Law) else chords(inner)
+        # the Q-mass of outcomes that Q' does not have
+        self.log_lost = -math.inf if inner is None else float(np.max(inner.x.log_u[np.isneginf(inner.w.log_u)]))
         self.enough = _ENOUGH if self.inner is not None else _NEAR
 
     def solve(self, log_delta: float) -> tuple[float, float]:
@@ -436,6 +438,8 @@ class Direction:
         search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta))
         low = self._lower(search, found, log_delta)
         if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
+            if isinstance(self.law, Law) and self.law.log_survival(Prob.from_log_u(self.log_lost)) > log_delta:
+                low = math.inf
             return low, math.inf
         # -dε/dlog(delta) near the answer
         fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough

@@ -24,6 +24,6 @@ def path_lower_bound(
         found = refined_pure(pure, law) if pure < math.inf and guarantee.exact_profile else 0.0
         return LowerBound(found * (1.0 - _ROUNDING), "dominating pair") if found > 0.0 else None
     exact = next((bound for bound in bounds if isinstance(bound, ExactBound)), None) or ExactBound(guarantee, law)
-    if not exact.attained:
+    if not exact.attained and guarantee.pure_epsilon > 0.0:  # what reveals nothing attains its bound
         return None
     return LowerBound(exact.mechanism(log_delta) * (1.0 - _ROUNDING), "dominating pair")

@@ -43,7 +43,7 @@ def test_the_exported_profile_falls_and_agrees_with_the_answer(base, law, method
     # every point is an answer of its own: asked for that δ, no larger ε is needed
     if -30.0 < log_delta[1] < -1e-3:
         again = bound(base, law, method=method, delta=math.exp(log_delta[1]), lower=False).epsilon
-        assert again <= asked[1] * (1.0 + 1e-6) + 1e-6
+        assert again <= asked[1] * (1.0 + 1e-4) + 1e-6  # each is certified to 1e-4
 
 
 def test_orders_asked_for_are_the_orders_exported():

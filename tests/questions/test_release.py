@@ -32,7 +32,7 @@ def cost(law: str, **more: object) -> float:
 
 
 @pytest.mark.parametrize(
-    ("law", "then", "two"), [("logarithmic", 3.707, 4.492), ("geometric", 3.851, 4.779), ("poisson", 4.538, 6.140)]
+    ("law", "then", "two"), [("logarithmic", 3.707, 4.492), ("geometric", 3.851, 4.779), ("poisson", 4.537, 6.140)]
 )
 def test_a_search_and_one_final_run_and_two_searches(law, then, two):
     assert cost(law, then=(BASE,)) == pytest.approx(then, abs=1.5e-3)
@@ -49,7 +49,7 @@ def test_a_search_and_one_final_run_and_two_searches(law, then, two):
         pytest.param("geometric", 0.5, 2.195, 3.171, marks=pytest.mark.slow),
         pytest.param("geometric", 0.1, 1.896, 2.117, marks=pytest.mark.slow),
         pytest.param("geometric", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
-        pytest.param("poisson", 0.5, 2.917, 3.792, marks=pytest.mark.slow),
+        pytest.param("poisson", 0.5, 2.916, 3.791, marks=pytest.mark.slow),
         pytest.param("poisson", 0.1, 1.898, 2.338, marks=pytest.mark.slow),
         pytest.param("poisson", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
     ],
@@ -143,7 +143,9 @@ def test_a_search_becomes_a_pair_that_gives_its_epsilon_back():
     bound = ExactBound(PureDP(1.0), Poisson(10.0))
     pair = search_pair([bound], math.log(1e-3))
     found = epsilon_from_profile(pair.log_profile, math.log(1e-3))
-    assert bound.epsilon(math.log(1e-3)).value <= found <= 5.4760 * (1.0 + 1e-3)
+    # two certificates of one number, each right to 1e-4
+    assert bound.mechanism(math.log(1e-3)) <= found <= 5.4760 * (1.0 + 1e-3)
+    assert found == pytest.approx(bound.epsilon(math.log(1e-3)).value, rel=1e-4)
 
 
 def test_a_total_is_what_its_parts_compose_to():
