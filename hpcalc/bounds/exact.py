@@ -428,7 +428,9 @@ class Direction:
         self.own = own
         self.inner = None if inner is None or not isinstance(law, Law) else chords(inner)
         # the Q-mass of outcomes that Q' does not have
-        self.log_lost = -math.inf if inner is None else float(np.max(inner.x.log_u[np.isneginf(inner.w.log_u)]))
+        self.log_lost = (
+            -math.inf if inner is None else float(np.max(inner.x.log_u[np.isneginf(inner.w.log_u)], initial=-math.inf))
+        )
         self.enough = _ENOUGH if self.inner is not None else _NEAR
 
     def solve(self, log_delta: float) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
+from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
@@ -332,6 +333,12 @@ class DPSGD(ConvolvedBase):
 
     def region(self, rank: Prob) -> Prob:
         return self._plain.region(rank) if self._plain is not None else super().region(rank)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        return self._plain.tradeoff() if self._plain is not None else super().tradeoff(direction)
+
+    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        return self._plain.attained_tradeoff() if self._plain is not None else super().attained_tradeoff(direction)
 
     @cached_property
     def _curve(self) -> tuple[Array, Array]:
