@@ -55,23 +55,14 @@ _PURE_PREFERENCE = 1.0 - 1e-3
 
 @dataclass(frozen=True)
 class RenyiCurve:
-    """A Rényi curve of a whole search.
+    """A Rényi curve of a whole search, outside an event of probability ``exp(log_added_delta)`` (Lemma 20)."""
 
-    Attributes
-    ----------
-    rdp : callable
-        Orders in (1, inf], any shape, to Rényi divergence bounds in nats.
-    orders : ndarray or None
-        Orders at which it is worth evaluating; None means all of them.
-    log_added_delta : float
-        Log of the probability set aside (Papernot and Steinke 2022, Lemma 20): the curve holds outside it.
-    pure_epsilon : float
-        The search is ε-DP with this ε outside that probability (inf if unknown).
-    """
-
+    #: Orders in (1, inf], any shape, to divergence bounds in nats.
     rdp: Callable[[Array], Array]
+    #: Orders at which it is worth evaluating; None means all of them.
     orders: Array | None = None
     log_added_delta: float = -_INF
+    #: The search is ε-DP with this ε outside that event.
     pure_epsilon: float = _INF
 
 
@@ -80,17 +71,7 @@ RenyiGuarantee: TypeAlias = Guarantee | RenyiCurve
 
 @dataclass(frozen=True)
 class Conversion:
-    """An answer and the rule that gave it.
-
-    Attributes
-    ----------
-    value : float
-        ε, or log δ (natural logarithm) where a δ was asked for.
-    rule : str
-        Name of the rule.
-    order : float or None
-        Rényi order used, where the rule has one.
-    """
+    """An answer (ε, or log δ where a δ was asked for), the rule that gave it, and the Rényi order that it used."""
 
     value: float
     rule: str
@@ -98,18 +79,7 @@ class Conversion:
 
 
 def log_of_delta(delta: Any) -> float:
-    """Natural logarithm of a δ a user gave; 0 gives ``-inf`` (which only a pure guarantee can answer).
-
-    Raises
-    ------
-    InvalidInput
-        If δ is not a number in [0, 1).
-
-    Examples
-    --------
-    >>> round(log_of_delta(1e-6), 6)
-    -13.815511
-    """
+    """Natural logarithm of a δ in [0, 1) that a user gave; 0 gives ``-inf``, which only a pure guarantee answers."""
     remedy = "give 0 < δ < 1, well below 1/(number of people), for example 1e-6"
     try:
         number = math.nan if isinstance(delta, bool) else float(delta)
@@ -126,27 +96,9 @@ _REACH = (-50 * math.log(2.0), 690.0)
 
 
 def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | None) -> tuple[float, float | None]:
-    """Least value of an objective over Rényi orders.
+    """Least value of an objective (NaN never wins), and the order that has it: None if it is nowhere finite.
 
-    Parameters
-    ----------
-    objective : callable
-        Orders (1-D, in (1, inf)) to values of the same shape; NaN and inf never win.
-    orders : ndarray or None
-        Orders to try; None searches all of (1, inf) continuously, to about 1e-14 of the objective for a smooth one.
-
-    Returns
-    -------
-    value : float
-        A value of the objective.
-    order : float or None
-        Where it is attained; None if the objective is finite nowhere.
-
-    Examples
-    --------
-    >>> value, order = minimise_over_orders(lambda a: 0.1 * a + 10.0 / (a - 1.0), None)
-    >>> round(value, 9), round(order, 4)
-    (2.1, 11.0)
+    ``orders`` are those to try; None searches all of (1, inf), to about 1e-14 of a smooth objective.
     """
 
     def values(order: Array) -> Array:
@@ -170,13 +122,7 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
 
 
 def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
-    """ε at δ from each order, before clamping at 0 (Canonne, Kamath and Steinke 2020, Proposition 12).
-
-    Examples
-    --------
-    >>> round(float(cks_epsilon(np.array([11.0]), np.array([1.1]), math.log(1e-6))[0]), 6)
-    2.146451
-    """
+    """ε at δ from each order, before clamping at 0 (Canonne, Kamath and Steinke 2020, Proposition 12)."""
     h = orders - 1.0
     return np.asarray(rdp - np.log1p(1.0 / h) - (log_delta + np.log(orders)) / h, dtype=float)
 
@@ -192,10 +138,7 @@ def _core(guarantee: RenyiGuarantee) -> RenyiGuarantee:
 
 
 def remaining(log_delta: float, log_slack: float) -> float | None:
-    """``log((δ - slack)/(1 - slack))``: what is left for the part of the guarantee outside the slack; None if nothing.
-
-    Outside an event of probability ``slack`` the output laws satisfy the curve, so ``δ = slack + (1 - slack) δ'``.
-    """
+    """``log((δ - slack)/(1 - slack))``: what is left of δ outside an event of that probability, or None."""
     if log_slack == -_INF:
         return log_delta
     if log_delta < log_slack:
@@ -204,32 +147,12 @@ def remaining(log_delta: float, log_slack: float) -> float | None:
 
 
 def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "cks") -> Conversion:
-    """ε at δ from a Rényi curve.
+    """ε at δ from a Rényi curve; inf if it allows none. What is set aside (``slack``) is taken from δ first.
 
-    Parameters
-    ----------
-    guarantee : Guarantee or RenyiCurve
-        Whose ``rdp`` is converted. A probability set aside (``slack``, ``log_added_delta``) is taken from δ first.
-    log_delta : float
-        Natural logarithm of δ, ``-inf`` for δ = 0.
-    rule : {"cks", "mironov", "exact", "best"}
-        ``"exact"`` is the best any analysis can do that knows only the curve. ``"best"`` tries it where it gains:
-        at given orders, and from δ = 1e-3 on for curves known at every order (below that ``cks`` is within 1e-3 of
-        it).
-
-    Returns
-    -------
-    Conversion
-        ``inf`` if the curve allows no finite ε at this δ.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> answer = epsilon_from_rdp(ZCDP(0.1), math.log(1e-6))
-    >>> round(answer.value, 7), answer.rule
-    (2.1419389, 'canonne-kamath-steinke')
+    ``"exact"`` is the best any analysis can do that knows only the curve. ``"best"`` tries it where it gains: at given
+    orders, and from δ = 1e-3 on for curves known at every order.
     """
-    _check_rule(rule)
+    _check(rule)
     core = _core(guarantee)
     left = remaining(log_delta, _log_slack(guarantee))
     pure = core.pure_epsilon
@@ -265,30 +188,8 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
 
 
 def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks") -> Conversion:
-    """Log of δ at ε from a Rényi curve.
-
-    Parameters
-    ----------
-    guarantee : Guarantee or RenyiCurve
-        Whose ``rdp`` is converted.
-    epsilon : float
-        ε >= 0.
-    rule : {"cks", "mironov", "exact", "best"}
-        As in :func:`epsilon_from_rdp`.
-
-    Returns
-    -------
-    Conversion
-        ``value`` is the natural logarithm of δ, at most 0, ``-inf`` where δ is zero.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import Gaussian
-    >>> round(delta_from_rdp(Gaussian(1.0), 50.0).value / math.log(10.0), 7)
-    -534.1983712
-    """
-    _check_rule(rule)
-    _check_epsilon(epsilon)
+    """Log of δ (at most 0, ``-inf`` for 0) at ε >= 0 from a Rényi curve; the rules are those of ε."""
+    _check(rule, epsilon)
     core = _core(guarantee)
     log_slack = _log_slack(guarantee)
     named = MIRONOV if rule == "mironov" else CKS
@@ -318,12 +219,9 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
     return Conversion(min(value, 0.0), named, order)
 
 
-def _check_rule(rule: str) -> None:
+def _check(rule: str, epsilon: float = 0.0) -> None:
     if rule not in RULES:
         raise InvalidInput("conversion", rule, f"choose one of {', '.join(RULES)}")
-
-
-def _check_epsilon(epsilon: float) -> None:
     if not 0.0 <= epsilon < _INF:
         raise InvalidInput("epsilon", epsilon, "give a finite ε >= 0")
 
@@ -392,25 +290,9 @@ _SPLIT = np.arange(1, 33) / 32.0
 
 
 def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float) -> float:
-    """Least ε >= 0 with ``profile(ε) <= δ``, from the side that meets it.
+    """Least ε >= 0 with ``profile(ε) <= δ``, to 1e-14 from the side that meets it; inf if the profile stays above δ.
 
-    Parameters
-    ----------
-    log_profile : callable
-        Nonincreasing; ε >= 0 (1-D array) to log δ.
-    log_delta : float
-        Natural logarithm of the target δ.
-
-    Returns
-    -------
-    float
-        Within 1e-14 relative of the root, ``inf`` if the profile stays above δ.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import Gaussian
-    >>> round(epsilon_from_profile(Gaussian(1.0).log_profile, math.log(1e-5)), 9)
-    4.377178096
+    ``log_profile`` does not rise; it takes ε >= 0 (1-D array) to log δ.
     """
 
     def first_passing(grid: Array) -> int:
@@ -418,13 +300,12 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
         fails = np.flatnonzero(~(log_profile(grid) <= log_delta))
         return int(fails[-1]) + 1 if fails.size else 0
 
-    grid = _LADDER
-    place = first_passing(grid)
-    if place == grid.size:
-        grid = _HIGH_LADDER
+    for grid in (_LADDER, _HIGH_LADDER):
         place = first_passing(grid)
-        if place == grid.size:
-            return _INF
+        if place < grid.size:
+            break
+    else:
+        return _INF
     if place == 0:
         return float(grid[0])
     low, high = float(grid[place - 1]), float(grid[place])
@@ -437,30 +318,8 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
 
 
 def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Conversion:
-    """ε of one run at δ.
-
-    Parameters
-    ----------
-    base : Guarantee
-        The guarantee of one run.
-    log_delta : float
-        Natural logarithm of δ, ``-inf`` for δ = 0.
-    rule : {"best", "cks", "mironov", "exact"}
-        ``"best"`` is the smallest valid answer.
-
-    Raises
-    ------
-    NoFiniteBound
-        If δ = 0 and the base has no pure guarantee, or if no ε is finite at this δ.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import Gaussian
-    >>> answer = epsilon_at(Gaussian(50.0), math.log(1e-6))
-    >>> round(answer.value, 10), answer.rule
-    (0.070960683, 'exact-profile')
-    """
-    _check_rule(rule)
+    """ε of one run at δ; ``"best"`` is the smallest valid answer. NoFiniteBound says why there is none."""
+    _check(rule)
     if log_delta == -_INF:
         if base.pure_epsilon == _INF:
             raise NoFiniteBound("delta: 0 needs a pure guarantee (--pure, --laplace, RDP at order inf); give δ > 0")
@@ -487,30 +346,8 @@ def _why_infinite(base: Guarantee, log_delta: float) -> str:
 
 
 def delta_at(base: Guarantee, epsilon: float, rule: str = "best") -> Conversion:
-    """Log of δ of one run at ε.
-
-    Parameters
-    ----------
-    base : Guarantee
-        The guarantee of one run.
-    epsilon : float
-        ε >= 0.
-    rule : {"best", "cks", "mironov", "exact"}
-        As in :func:`epsilon_at`.
-
-    Returns
-    -------
-    Conversion
-        ``value`` is the natural logarithm of δ (0 where nothing better than δ = 1 holds, ``-inf`` for δ = 0).
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import Gaussian
-    >>> round(delta_at(Gaussian(1.0), 50.0).value / math.log(10.0), 7)
-    -535.8625342
-    """
-    _check_rule(rule)
-    _check_epsilon(epsilon)
+    """Log of δ of one run at ε >= 0: 0 where nothing better than δ = 1 holds, ``-inf`` for δ = 0."""
+    _check(rule, epsilon)
     if epsilon >= base.pure_epsilon:
         return Conversion(-_INF, PURE)
     if rule in ("best", "exact") and base.exact_profile:
@@ -519,21 +356,7 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best") -> Conversion:
 
 
 def zcdp_of(base: Guarantee) -> float:
-    """Smallest known ρ with which one run is ρ-zCDP.
-
-    Pure ε-DP is ``ε tanh(ε/2)``-zCDP, at most ``ε²/2``; a Gaussian ``1/(2σ²)``; compositions add.
-
-    Raises
-    ------
-    NoFiniteBound
-        If none is known.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import PureDP
-    >>> round(zcdp_of(PureDP(1.0)), 4)
-    0.4621
-    """
+    """Smallest known ρ with which one run is ρ-zCDP; NoFiniteBound if none is."""
     rho = base.zcdp_rho
     if not rho < _INF:
         raise NoFiniteBound("no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one")
@@ -541,13 +364,7 @@ def zcdp_of(base: Guarantee) -> float:
 
 
 def pure_of(base: Guarantee) -> float:
-    """Smallest known ε with which one run is ε-DP.
-
-    Raises
-    ------
-    NoFiniteBound
-        If none is known.
-    """
+    """Smallest known ε with which one run is ε-DP; NoFiniteBound if none is."""
     epsilon = base.pure_epsilon
     if not epsilon < _INF:
         raise NoFiniteBound("this base is not known to be ε-DP for any finite ε; --pure and --laplace are")
