@@ -19,7 +19,7 @@ References
 
 from __future__ import annotations
 
-from hpcalc.guarantees.composition import ApproxDP, Composition, SumOfParts, compose, repeat
+from hpcalc.guarantees.composition import ApproxDP, Composition, compose, repeat
 from hpcalc.guarantees.curves import ZCDP, CurveBase, ProfileCurve, RDPCurve, cks_log_delta
 from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, Laplace, PureDP
@@ -35,7 +35,6 @@ __all__ = [
     "ProfileCurve",
     "PureDP",
     "RDPCurve",
-    "SumOfParts",
     "checked_number",
     "checked_orders",
     "cks_log_delta",

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.convolved import Convolution, SumOfParts
-from hpcalc.guarantees.curves import ZCDP, CurveBase
+from hpcalc.guarantees.convolved import Convolution
+from hpcalc.guarantees.curves import ZCDP
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, logaddexp, logsubexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp
 
 __all__ = [
     "ApproxDP",
     "Composition",
-    "RenyiSum",
-    "SumOfParts",
+    "WithCore",
     "compose",
     "repeat",
 ]
@@ -30,15 +29,30 @@ __all__ = [
 _INF = math.inf
 
 
-class _WithSlack(Guarantee):
+class WithCore(Guarantee):
     """A guarantee (:attr:`core`) that holds outside an event of probability :attr:`slack`."""
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
 
+    @property
+    def exact_profile(self) -> bool:  # type: ignore[override]
+        return self.core.exact_profile
+
+    @property
+    def orders(self) -> Array | None:  # type: ignore[override]
+        return self.core.orders
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.core.warnings
+
     def _log_profile(self, t: Array) -> Array:
         return self._mixed(self.core._log_profile(t))
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
+        return self.core.loss_steps() if self.slack == 0.0 else None
 
     def region(self, rank: Prob) -> Prob:
         return _slack_region(self.slack, self.core, rank)
@@ -65,12 +79,16 @@ class _WithSlack(Guarantee):
         return self.core.pure_epsilon if self.slack == 0.0 else _INF
 
     @property
+    def zcdp_rho(self) -> float:
+        return self.core.zcdp_rho if self.slack == 0.0 else _INF
+
+    @property
     def breakpoints(self) -> Array:
         return self.core.breakpoints  # of what is left once the slack is set aside
 
 
 @dataclass(frozen=True)
-class ApproxDP(_WithSlack):
+class ApproxDP(WithCore):
     """(ε, δ)-differential privacy: ε-DP outside an event of probability δ.
 
     Parameters
@@ -137,29 +155,7 @@ def _slack_region(slack: float, core: Guarantee, rank: Prob) -> Prob:
 
 
 @dataclass(frozen=True)
-class RenyiSum(SumOfParts, CurveBase):
-    """Several different guarantees composed through their Rényi curves (curves add, pure epsilons add)."""
-
-    parts: tuple[tuple[Guarantee, int], ...]
-
-    def describe(self) -> dict[str, Any]:
-        return {}
-
-    @cached_property
-    def _given(self) -> Array | None:
-        sets = [part.orders for part, _ in self.parts if part.orders is not None]
-        if not sets:
-            return None
-        merged = distinct(np.concatenate(sets))
-        return merged[np.isfinite(self.rdp(merged))]
-
-    @property
-    def orders(self) -> Array | None:  # type: ignore[override]
-        return self._given
-
-
-@dataclass(frozen=True)
-class Composition(_WithSlack):
+class Composition(WithCore):
     """All parts happen in one run (training, a noisy score on the training data, ...), so they compose.
 
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
@@ -220,10 +216,9 @@ class Composition(_WithSlack):
         if gaussian:  # merge the Gaussians first: fewer parts to convolve
             rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
             cores = [*rest, (_merged_gaussian(gaussian), 1)]
-        convolved = Convolution(tuple(cores))
-        if convolved.exact_profile:
-            return convolved, slack, "privacy-loss distributions convolved"
-        return RenyiSum(tuple(cores)), slack, "Rényi curves added"
+        whole = Convolution(tuple(cores))
+        how = "privacy-loss distributions convolved" if whole.exact_profile else "Rényi curves added"
+        return whole, slack, how
 
     @property
     def how(self) -> str:
@@ -239,25 +234,15 @@ class Composition(_WithSlack):
         return self._merged[0]
 
     @property
-    def orders(self) -> Array | None:  # type: ignore[override]
-        return self.core.orders
-
-    @property
-    def exact_profile(self) -> bool:  # type: ignore[override]
-        return self.core.exact_profile
-
-    @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(dict.fromkeys(note for part, _ in self.parts for note in part.notes))
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        inner = (*self.core.warnings, *(warning for part, _ in self.parts for warning in part.warnings))
-        return tuple(dict.fromkeys(inner))
-
-    @property
-    def zcdp_rho(self) -> float:
-        return self.core.zcdp_rho if self.slack == 0.0 else _INF
+        # what is convolved together need not be convolved apart
+        together = self.core.exact_profile
+        parts = [part for part, _ in self.parts if not (together and isinstance(part.core, Convolution))]
+        return tuple(dict.fromkeys([*self.core.warnings, *(each for part in parts for each in part.warnings)]))
 
 
 def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:

@@ -23,19 +23,20 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.convolved import ConvolvedBase
+from hpcalc.guarantees.composition import WithCore
+from hpcalc.guarantees.convolved import Convolution
+from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
-from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, log_ndtr, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, log1mexp, log_expm1, log_ndtr, logaddexp, logsumexp, softplus
 
-__all__ = ["DPSGD", "sampled_gaussian_rdp", "steps_from_epochs"]
+__all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epochs"]
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_SCHEDULE = 80  # of so many different noises at one rate, half as many are looked at
+_SCHEDULE = 100  # of more different noises at one rate so many are looked at
 _FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 
@@ -49,36 +50,15 @@ def _log_gain(h: Array, loss: Array) -> Array:
     out = np.empty(h.shape)
     y = np.expm1(np.minimum(loss, 1.0))
     near = np.abs(y) * (1.0 + h) < 0.1
-    with np.errstate(divide="ignore"):
-        out[near] = _near(1.0 + h[near], h[near], y[near])
-    far_h, far = h[~near], loss[~near]
+    with np.errstate(divide="ignore"):  # a power series in y
+        power, series = 1.0 + h[near], np.ones(y[near].shape)
+        for k in range(14, 2, -1):
+            series = 1.0 + (power - k + 1.0) / k * y[near] * series
+        out[near] = np.log(power) - math.log(2.0) + 2.0 * np.log(np.abs(y[near])) + np.log(series)
+    far_h, far = h[~near], np.maximum(loss[~near], -700.0)
     grown = far_h * far
-    middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-np.maximum(far, -700.0)))
+    middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-far))
     out[~near] = far + np.where(grown > 30.0, grown - np.log(far_h), middle)
-    return out
-
-
-def _near(power: Array, h: Array, y: Array) -> Array:
-    """``log((w^p - 1 - p (w-1)) / h)`` for small ``y = w - 1`` and p = 1+h or -h, by its power series."""
-    series = np.ones_like(y)
-    for k in range(14, 2, -1):
-        series = 1.0 + (power - k + 1.0) / k * y * series
-    return np.asarray(np.log1p(h) - math.log(2.0) + 2.0 * np.log(np.abs(y)) + np.log(series), dtype=float)
-
-
-def _log_loss(h: Array, loss: Array) -> Array:
-    """``log((w^-h - 1 + h (w - 1)) / h)``: as :func:`_log_gain`, for the divergence of Q from P."""
-    h, loss = np.broadcast_arrays(h, loss)
-    out = np.empty(h.shape)
-    y = np.expm1(np.minimum(loss, 1.0))
-    near = np.abs(y) * (1.0 + h) < 0.1
-    with np.errstate(divide="ignore"):
-        out[near] = _near(-h[near], h[near], y[near])
-    h, far = h[~near], np.minimum(loss[~near], 700.0)
-    grown = np.maximum(-h * far, 30.0)
-    small = np.log(np.maximum((np.expm1(np.minimum(-h * far, 30.0)) + h * np.expm1(far)) / h, 1e-300))
-    large = grown - np.log(h) + np.log1p((h * np.expm1(np.minimum(far, 0.0)) - 1.0) * np.exp(-grown))
-    out[~near] = np.where(-h * far > 30.0, large, small)
     return out
 
 
@@ -127,8 +107,6 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     log_none = size * math.log1p(-rate)
     far = _log_mixed(log_none, log_b, h[:, None] * j * j / (2.0 * variance))
     out = np.array(np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance)), dtype=float)
-    # with one record the other direction is never larger
-    integrands = (_log_gain,) if size == 1 else (_log_gain, _log_loss)
     spacing = _node_spacing(sigma)
     most = _MAX_NODES if size == 1 else 4 * _MAX_NODES
     exact = np.flatnonzero(orders * size + 20.0 * sigma <= most * spacing)
@@ -143,8 +121,10 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
         loss = _log_mixed(log_none, log_b, (j * x[:, None] - 0.5 * j * j) / variance)
         log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
         hh = h[chosen]
-        moments = [logsumexp(log_of(hh[:, None], loss) + log_density) for log_of in integrands]
-        value = softplus(np.max(moments, axis=0) + math.log(spacing) + np.log(hh)) / hh
+        moment = logsumexp(_log_gain(hh[:, None], loss) + log_density)
+        if size > 1:  # with one record the other direction, w^-h - 1 + h (w - 1) in place of the gain, is never larger
+            moment = np.maximum(moment, logsumexp(_log_gain(hh[:, None], -loss) + loss + log_density))
+        value = softplus(moment + math.log(spacing) + np.log(hh)) / hh
         out[chosen] = np.minimum(value, out[chosen])
     return out
 
@@ -157,14 +137,123 @@ def _log_mixed(log_none: float, log_b: Array, growth: Array) -> Array:
     return np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), plain)
 
 
-@lru_cache(maxsize=16)
-def _one_step(rate: float, sigma: float, orders: bytes, size: int) -> Array:
+@lru_cache(maxsize=256)
+def _one_step(step: SampledGaussian, orders: bytes) -> Array:
     # several bounds search the same grid of orders
-    return sampled_gaussian_rdp(rate, sigma, np.frombuffer(orders), size)
+    return sampled_gaussian_rdp(step.rate, step.sigma, np.frombuffer(orders), step.records)
 
 
 @dataclass(frozen=True)
-class DPSGD(ConvolvedBase):
+class SampledGaussian(CurveBase):
+    """One step: rate in (0, 1), noise > 0, records that are added or removed at once."""
+
+    rate: float
+    sigma: float
+    records: int = 1
+    symmetric = False
+
+    def describe(self) -> dict[str, Any]:
+        return {"dpsgd": [self.rate, self.sigma, 1]}
+
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        flat = order.ravel()
+        finite = np.isfinite(flat)
+        out = np.full(flat.shape, _INF)
+        if finite.any():
+            inner = flat[finite]
+            out[finite] = self._at(inner) if inner.size <= _FEW_ORDERS else self._interpolated(inner)
+        if not np.all(out >= 0.0):  # also refuses NaN
+            raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
+        return out.reshape(order.shape)
+
+    def _at(self, order: Array) -> Array:
+        return _one_step(self, order.tobytes())
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array]:
+        """Dense orders minus 1 and ``(order-1) * rdp``."""
+        h = np.exp(np.arange(math.log(1e-4), math.log(1e5), 0.01))
+        return h, h * self._at(1.0 + h)
+
+    def _interpolated(self, order: Array) -> Array:
+        """Chords of the convex function ``(order-1) * rdp``: valid, at most 3e-5 of the value too large."""
+        h, budget = self._curve
+        x = order - 1.0
+        # below the table the first value holds: rdp never decreases with the order
+        out = np.interp(np.maximum(x, h[0]), h, budget) / np.maximum(x, h[0])
+        above = x > h[-1]
+        if above.any():
+            out[above] = self._at(order[above])
+        return np.asarray(out, dtype=float)
+
+    @classmethod
+    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
+        """Sum of the curves; of a long noise schedule an upper bound from some of its noises.
+
+        The moment ``E[(1 - q + q X)^a]``, X log-normal of variance ``s = 1/sigma^2`` and mean 1, is convex in s: X is a
+        martingale in s, and ``x^2 (1 - q + q x)^(a-2)`` is convex for every ``a > 1``.
+        """
+        out = np.zeros(order.shape)
+        for rate, records in dict.fromkeys((part.rate, part.records) for part, _ in uses):
+            same = [use for use in uses if (use[0].rate, use[0].records) == (rate, records)]
+            if len(same) <= _SCHEDULE or records > 1:
+                out = out + super().rdp_of_many(same, order)
+                continue
+            s = np.array([part.sigma**-2.0 for part, _ in same])
+            nodes = np.linspace(np.min(s), np.max(s), _SCHEDULE)
+            finite = np.where(np.isinf(order), 2.0, order).ravel()
+            h = finite - 1.0
+            excess = log_expm1(h * np.stack([cls(rate, one).rdp(finite) for one in nodes**-0.5 * (1.0 - 1e-14)]))
+            left = np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, nodes.size - 2)
+            share = np.clip((s - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)[:, None]
+            with np.errstate(divide="ignore"):
+                moment = logaddexp(np.log1p(-share) + excess[left], np.log(share) + excess[left + 1])
+            total = np.array([float(count) for _, count in same]) @ softplus(moment) / h * (1.0 + 1e-12)
+            out = out + np.where(np.isinf(order), _INF, total.reshape(order.shape))
+        return out
+
+    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
+        return ((self, 1),)
+
+    def loss_tails(self, loss: Array) -> Tails:
+        """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.
+
+        x is drawn from ``sum_j b_j N(j, sigma^2)`` (P) or from ``N(0, sigma^2)`` (Q).
+        """
+        rate, sigma, size = self.rate, self.sigma, self.records
+        j, log_b = _log_binomial(size, rate)
+        log_none = size * math.log1p(-rate)
+        # Newton on the logarithm of the sum over j >= 1, which is convex in x, from a point to the right of the
+        # solution, where one term alone is large enough: of one record's that is the solution.
+        with np.errstate(divide="ignore"):
+            some = np.where(
+                loss < 1.0,
+                np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
+                loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
+            )
+        place = np.isfinite(some)
+        goal = some[place][:, None]
+        x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
+        for _ in range(60):
+            terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
+            value = logsumexp(terms, axis=1)[:, None]
+            slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
+            move = (value - goal) / slope
+            x = x - move
+            if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
+                break
+        y = np.full(loss.shape, -_INF)
+        y[place] = x[:, 0] / sigma
+        q_above, q_below = log_ndtr(-y), log_ndtr(y)
+        z = y[:, None] - j / sigma
+        p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
+        p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
+        return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+
+
+@dataclass(frozen=True)
+class DPSGD(WithCore):
     """DP-SGD with Poisson sampling, add/remove-one neighbours.
 
     Parameters
@@ -243,172 +332,15 @@ class DPSGD(ConvolvedBase):
         )
 
     @cached_property
-    def _plain(self) -> Guarantee | None:
-        """The same guarantee in closed form at the ends of the parameter ranges: no loss, no privacy, no sampling."""
+    def core(self) -> Guarantee:
+        """All the steps; in closed form where nothing is revealed, nothing hidden or nothing sampled."""
         if self.rate == 0.0 or self.steps == 0:
             return PureDP(0.0)
         if self.sigma < 1e-150:
             return PureDP(_INF)
-        return Gaussian(self.sigma / self.records / math.sqrt(self.steps)) if self.rate == 1.0 else None
-
-    @property
-    def core(self) -> Guarantee:
-        return self if self._plain is None else self._plain
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self._plain.pure_epsilon if self._plain is not None else _INF
-
-    @property
-    def zcdp_rho(self) -> float:
-        # The curve is below ``order * steps / (2 sigma^2)`` by orders of magnitude where it matters: saying so would
-        # only invite bounds from it.
-        return self._plain.zcdp_rho if self._plain is not None else _INF
-
-    @property
-    def exact_profile(self) -> bool:  # type: ignore[override]
-        return self._plain is not None or super().exact_profile
-
-    def rdp(self, orders: Array | float) -> Array:
-        order = checked_orders(orders)
-        if self._plain is not None:
-            return self._plain.rdp(order)
-        flat = order.ravel()
-        finite = np.isfinite(flat)
-        one = np.full(flat.shape, _INF)
-        if finite.any():
-            inner = flat[finite]
-            few = inner.size <= _FEW_ORDERS
-            one[finite] = self._one_step(inner) if few else self._interpolated(inner)
-        if not np.all(one >= 0.0):  # also refuses NaN
-            raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
-        return np.asarray(self.steps * one.reshape(order.shape), dtype=float)
-
-    @classmethod
-    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
-        """Sum of the curves; of a long noise schedule an upper bound from some of its noises.
-
-        The moment ``E[(1 - q + q X)^a]``, X log-normal of variance ``s = 1/sigma^2`` and mean 1, is convex in s: X is a
-        martingale in s, and ``x^2 (1 - q + q x)^(a-2)`` is convex for every ``a > 1``. At whole orders it is a sum of
-        exponentials of multiples of s, so that its logarithm is convex too, as it always is in a.
-        """
-        out = np.zeros(order.shape)
-        rest = []
-        for rate in dict.fromkeys(part.rate for part, _ in uses):
-            same = [use for use in uses if use[0].rate == rate]
-            if len(same) < _SCHEDULE or any(part.records > 1 or part._plain is not None for part, _ in same):
-                rest += same
-                continue
-            counts = np.array([[count * part.steps] for part, count in same], dtype=float)
-            s = np.array([part.sigma**-2.0 for part, _ in same])
-            nodes = np.linspace(np.min(s), np.max(s), _SCHEDULE // 4 * 3)
-            flat = order.ravel()
-            finite = np.isfinite(flat)
-            asked, at = np.unique(flat[finite], return_inverse=True)
-            low, high = np.maximum(np.floor(asked), 1.0), np.ceil(asked)
-            every = np.unique(np.concatenate([asked, low[low > 1.0], high]))
-            sigma = np.maximum(nodes, 1e-300) ** -0.5 * (1.0 - 1e-14)
-            budget = (every - 1.0) * np.stack([cls(rate, float(one), 1).rdp(every) for one in sigma])
-            budget, h = np.insert(budget, 0, 0.0, axis=1), asked - 1.0  # order 1 costs nothing
-            every = np.insert(every, 0, 1.0)
-            excess = log_expm1(budget[:, np.searchsorted(every, asked)])
-            left = np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, nodes.size - 2)
-            share = np.clip((s - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)[:, None]
-            with np.errstate(divide="ignore"):
-                moment = logaddexp(np.log1p(-share) + excess[left], np.log(share) + excess[left + 1])
-            below, above = (budget[:, np.searchsorted(every, ends)] for ends in (low, high))
-            budget = below + (above - below) * (asked - low)
-            chord = (1.0 - share) * budget[left] + share * budget[left + 1]
-            whole = np.full(flat.shape, _INF)
-            one = np.sum(counts * np.minimum(softplus(moment), chord), axis=0) / h * (1.0 + 1e-12)
-            whole[finite] = one[at]
-            out = out + whole.reshape(order.shape)
-        return out + super().rdp_of_many(rest, order)
-
-    def _one_step(self, order: Array) -> Array:
-        return _one_step(self.rate, self.sigma, order.tobytes(), self.records)
-
-    def _log_profile(self, t: Array) -> Array:
-        return self._plain._log_profile(t) if self._plain is not None else super()._log_profile(t)
-
-    def region(self, rank: Prob) -> Prob:
-        return self._plain.region(rank) if self._plain is not None else super().region(rank)
-
-    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return self._plain.tradeoff() if self._plain is not None else super().tradeoff(direction)
-
-    def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return self._plain.attained_tradeoff() if self._plain is not None else super().attained_tradeoff(direction)
-
-    @cached_property
-    def _curve(self) -> tuple[Array, Array]:
-        """Dense orders minus 1 and ``(order-1) * rdp`` of one step."""
-        h = np.exp(np.arange(math.log(1e-4), math.log(1e5), 0.01))
-        return h, h * self._one_step(1.0 + h)
-
-    def _interpolated(self, order: Array) -> Array:
-        """Chords of the convex function ``(order-1) * rdp``: valid, at most 3e-5 of the value too large."""
-        h, budget = self._curve
-        x = order - 1.0
-        # below the table the first value holds: rdp never decreases with the order
-        out = np.interp(np.maximum(x, h[0]), h, budget) / np.maximum(x, h[0])
-        above = x > h[-1]
-        if above.any():
-            out[above] = self._one_step(order[above])
-        return np.asarray(out, dtype=float)
-
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
-        if self._plain is not None:
-            return self._plain.loss_steps()
-        return ((self if self.steps == 1 else replace(self, steps=1), self.steps),)
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        return self._plain is not None
-
-    def loss_tails(self, loss: Array) -> Tails:
-        """Law of one step's privacy loss when a record is removed.
-
-        Parameters
-        ----------
-        loss : ndarray
-            Losses ``l``.
-
-        Returns
-        -------
-        Tails
-            Of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, x from the mixture ``sum_j b_j N(j, sigma^2)`` (P) and
-            from ``N(0, sigma^2)`` (Q), b binomial.
-        """
-        rate, sigma, size = self.rate, self.sigma, self.records
-        j, log_b = _log_binomial(size, rate)
-        log_none = size * math.log1p(-rate)
-        # Newton on the logarithm of the sum over j >= 1, which is convex in x, from a point to the right of the
-        # solution, where one term alone is large enough: of one record's that is the solution.
-        with np.errstate(divide="ignore"):
-            some = np.where(
-                loss < 1.0,
-                np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
-                loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
-            )
-        place = np.isfinite(some)
-        goal = some[place][:, None]
-        x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
-        for _ in range(60):
-            terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
-            value = logsumexp(terms, axis=1)[:, None]
-            slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
-            move = (value - goal) / slope
-            x = x - move
-            if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
-                break
-        y = np.full(loss.shape, -_INF)
-        y[place] = x[:, 0] / sigma
-        q_above, q_below = log_ndtr(-y), log_ndtr(y)
-        z = y[:, None] - j / sigma
-        p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
-        p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
-        return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+        if self.rate == 1.0:
+            return Gaussian(self.sigma / self.records / math.sqrt(self.steps))
+        return Convolution(((SampledGaussian(self.rate, self.sigma, self.records), self.steps),))
 
 
 def _span(values: Sequence[float]) -> str:

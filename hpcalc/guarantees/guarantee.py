@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -196,10 +196,6 @@ class Guarantee(ABC):
 
     #: Whether a finite mechanism that this base can be post-processed to may be had by :meth:`attained_tradeoff`.
     has_own_pair: bool = False
-
-    def repeated_profile(self, count: int, log_delta: float) -> Callable[[Array], Array] | None:
-        """Log profile of ``count`` uses at ``t >= 0``, accurate near ``log_delta``; None if the Rényi curve must do."""
-        return None
 
     @cached_property
     def finite(self) -> bool:

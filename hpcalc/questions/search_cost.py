@@ -597,8 +597,9 @@ def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -
         convolved = math.inf
         if rule in ("best", "exact") and math.isfinite(log_delta) and log_slack < log_delta:
             left = float(logsubexp(log_delta, log_slack) - log1mexp(log_slack))
-            profile = core.repeated_profile(count, left)
-            convolved = math.inf if profile is None else epsilon_from_profile(profile, left)
+            whole = repeat(core, count).core
+            known = core.has_own_pair and whole.exact_profile
+            convolved = epsilon_from_profile(whole.log_profile, left) if known else math.inf
         curve = RenyiCurve(
             lambda a: np.asarray(count * core.rdp(a), dtype=float), core.orders, log_slack, count * core.pure_epsilon
         )

@@ -224,7 +224,7 @@ def test_the_papers_model():
     assert epsilon_from_profile(PAPER, LOG_1E5) == pytest.approx(2.3817, abs=5e-5)
     assert PAPER.exact_profile
     assert PAPER.warnings == ()
-    assert plan_step(PAPER.loss_steps()) == pytest.approx(1e-4, rel=0.05)
+    assert plan_step(PAPER.core.loss_steps()) == pytest.approx(1e-4, rel=0.05)
 
 
 def test_the_gap_is_small_for_every_law():
@@ -338,7 +338,7 @@ def _lower(log_p, log_q, t):
 @pytest.mark.parametrize("name", MIXES)
 def test_the_finite_pair_lies_just_below_the_profile(name):
     base = mixed(name)
-    log_p, log_q = base.discretised_pair()
+    log_p, log_q = base.discretised_pair
     assert log_p.size <= 4001
     assert math.fsum(np.exp(log_p)) == pytest.approx(1.0, abs=1e-9)
     assert math.fsum(np.exp(log_q)) == pytest.approx(1.0, abs=1e-9)
@@ -352,8 +352,8 @@ def test_the_finite_pair_lies_just_below_the_profile(name):
 
 def test_a_part_whose_losses_are_smaller_than_the_grid_is_no_part_of_the_pair():
     parts = (DPSGD(4e-6, 1.24, 300_000), 1), (PureDP(0.158), 39)
-    log_p, log_q = Convolution(parts).discretised_pair()
-    alone = Convolution(parts[1:]).discretised_pair()
+    log_p, log_q = Convolution(parts).discretised_pair
+    alone = Convolution(parts[1:]).discretised_pair
     for t in (0.5, 1.0, 3.0):
         assert max(_lower(log_p, log_q, t)) == pytest.approx(max(_lower(*alone, t)), rel=1e-3)
 
@@ -361,14 +361,14 @@ def test_a_part_whose_losses_are_smaller_than_the_grid_is_no_part_of_the_pair():
 def test_the_finite_pair_is_a_post_processing():
     """Every divergence of the pair is at most the mechanism's: checked on Rényi divergences, both directions."""
     base = mixed("dpsgd")
-    log_p, log_q = base.discretised_pair()
+    log_p, log_q = base.discretised_pair
     for order in (1.1, 2.0, 4.0, 6.0):
         for a, b in ((log_p, log_q), (log_q, log_p)):
             both = np.isfinite(a) & np.isfinite(b)
             x = order * a[both] + (1.0 - order) * b[both]
             value = (math.log(math.fsum(np.exp(x - x.max()))) + x.max()) / (order - 1.0)
             assert value <= float(base.rdp(order)) * (1.0 + 1e-9)
-    assert Convolution(((RDPCurve({2.0: 1.0}), 1),)).discretised_pair() is None
+    assert Convolution(((RDPCurve({2.0: 1.0}), 1),)).discretised_pair is None
 
 
 def test_the_rényi_curve_never_promises_less_than_the_profile():
@@ -400,7 +400,7 @@ def test_what_cannot_be_convolved_falls_back_to_the_curve():
         (PureDP(0.0), PureDP(0.0)),
     ):
         assert not Convolution(((part, 1), (other, 1))).exact_profile
-        assert Convolution(((part, 1), (other, 1))).table() is None
+        assert Convolution(((part, 1), (other, 1))).tables is None
     mixed = compose(DPSGD(1e-7, 1.0, 10**9), Laplace(1.0))
     assert mixed.rdp(2.0) == pytest.approx(float(DPSGD(1e-7, 1.0, 10**9).rdp(2.0)) + float(Laplace(1.0).rdp(2.0)))
     assert any("Rényi" in warning for warning in mixed.warnings)

@@ -56,7 +56,7 @@ def test_the_law_of_one_step_is_that_of_the_mixture(rate, sigma, size):
             return mpmath.log(mpmath.fsum(terms))
 
         for x in (-3.0, 0.0, 0.4, 1.0, 2.5, 6.0, 11.0):
-            tails = base.loss_tails(np.array([float(loss(x))]))
+            tails = base.core.parts[0][0].loss_tails(np.array([float(loss(x))]))
             assert tails.q_above[0] == pytest.approx(float(mpmath.log(mpmath.ncdf(-x / sigma))), rel=1e-5)
             above = mpmath.fsum(b * mpmath.ncdf((j - x) / sigma) for j, b in enumerate(weight))
             assert tails.p_above[0] == pytest.approx(float(mpmath.log(above)), rel=1e-5)

@@ -62,11 +62,11 @@ def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
 def test_one_direction_may_need_another_table():
     # with the record a step's loss is rarely huge; without it never is
     base = DPSGD(2.3e-5, 0.2975, 496)
-    assert base.table(0) is not None
+    assert base.core.tables is not None
     assert base.warnings == ()
     rare, usual = DPSGD(0.0025244091504536586, 41.05960752344159, 918), DPSGD(0.0012190333355670908, 0.27, 204)
     both = Convolution(((rare, 1), (usual, 1)))
-    log_p, log_q = both.discretised_pair()
+    log_p, log_q = both.discretised_pair
     for t in (0.0, 0.1, 1.0):
         own = math.log(max(float(np.sum(np.maximum(np.exp(log_p) - np.exp(t + log_q), 0.0))), 1e-300))
         assert own <= float(both.log_profile(np.array([t]))[0]) + 1e-9
@@ -75,8 +75,8 @@ def test_one_direction_may_need_another_table():
 def test_no_grid_for_losses_below_the_doubles():
     base = DPSGD(1e-200, 1.0, 10)
     assert base.rdp(2.0) == 0.0
-    assert base.discretised_pair() is None
-    assert base.table() is None
+    assert base.core.discretised_pair is None
+    assert base.core.tables is None
     assert any("Rényi curve is used instead" in warning for warning in base.warnings)
 
 
@@ -109,7 +109,7 @@ def test_steps_whose_losses_are_mostly_smaller_than_the_grid(base):
 
 def test_steps_that_take_everyone_are_gaussian_steps():
     full, plain = DPSGD(1.0, 2.0, 10), Gaussian(2.0 / math.sqrt(10.0))
-    assert full.loss_steps() == ((plain, 1),)
+    assert full.core == plain
     together, want = (compose(base, Laplace(1.0)) for base in (full, plain))
     assert bound(together, Poisson(3.0)).epsilon == pytest.approx(bound(want, Poisson(3.0)).epsilon, rel=1e-9)
 

@@ -52,7 +52,7 @@ def test_one_step_has_its_closed_form(setting):
     base = DPSGD(*setting, 1)
     t = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5])
     for direction in (0, 1):
-        tails = base.loss_tails(t if direction == 0 else -t)
+        tails = base.core.parts[0][0].loss_tails(t if direction == 0 else -t)
         tails = tails if direction == 0 else tails.reversed()
         exact = logsubexp(tails.p_above, np.minimum(tails.p_above, t + tails.q_above))
         found = base.log_profile_of(direction, t)
