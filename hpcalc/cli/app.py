@@ -10,7 +10,7 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import Command, Group, flag, show
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.output.streams import complain, discard_stdout, help_width
+from hpcalc.output.streams import complain, discard, help_width
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
 
@@ -74,7 +74,7 @@ def run(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        discard_stdout()
+        discard(1)
         return CLOSED_PIPE
     except Exception as error:
         if os.environ.get("HPCALC_DEBUG"):
@@ -93,7 +93,7 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return f"hpcalc: {_one_line(error.format_message())}", ExitCode.WRONG_INPUT
     if isinstance(error, OSError):
-        discard_stdout()
+        discard(1)
         place = f"{error.filename}: " if error.filename else ""
         return f"hpcalc: {place}{error.strerror or error}", ExitCode.FILE_ERROR
     if isinstance(error, MemoryError):

@@ -4,15 +4,6 @@ The numeric core returns plain documents with full-precision floats; everything 
 is in this package, and nothing here evaluates a bound. A number is rounded once, in the direction its type declares
 (:mod:`hpcalc.output.digits`), then written by the format. May import :mod:`hpcalc.questions`, whose results
 :mod:`hpcalc.output.panels` draws, and everything below.
-
-Examples
---------
->>> from hpcalc.logspace import Upper
->>> print(render({"command": "convert", "epsilon": Upper(2.14193892831)}, "json"), end="")
-{
-  "command": "convert",
-  "epsilon": 2.141938929
-}
 """
 
 from __future__ import annotations
@@ -35,36 +26,26 @@ def render(
     colour: bool = False,
     quiet: bool = False,
 ) -> str:
-    """A result document as text, ending in a newline.
+    """A result's ``document()``, or ``{"cases": [...]}`` of several, as text that ends in a newline.
 
-    Parameters
-    ----------
-    document : mapping
-        As ``document()`` of a result, or ``{"cases": [...]}`` of several.
-    format : {"table", "yaml", "json", "csv", "markdown", "statement"}
-        How to write it.
-    echo : collection of float
-        Numbers the user typed: machine formats write them as typed.
-    encoding : str
-        Of the stream; what it cannot say is written in ASCII.
-    width : int, optional
-        Columns of the terminal; None leaves lines as long as they are.
-    colour : bool
-        Whether tables may use escape codes. The other formats never do.
-    quiet : bool
-        Of a table and of Markdown the headline alone, one line a case.
+    Numbers of ``echo``, which the user typed, are written as typed by machine formats; what the ``encoding`` cannot say
+    is written in ASCII. ``width`` (columns of the terminal, None for no limit) and ``colour`` are for tables, ``quiet``
+    leaves the headlines of tables and Markdown alone.
+
+    >>> from hpcalc.logspace import Upper
+    >>> print(render({"command": "convert", "epsilon": Upper(2.14193892831)}, "json"), end="")
+    {
+      "command": "convert",
+      "epsilon": 2.141938929
+    }
     """
     if format in ("yaml", "json", "csv"):
-        from hpcalc.output.digits import rounded
-
-        plain = rounded(document, frozenset(echo))
-        if format == "csv":
-            from hpcalc.output.machine import csv_text
-
-            return csv_text(plain, encoding)
         from hpcalc.files import json_text, yaml_text
+        from hpcalc.output.digits import rounded
+        from hpcalc.output.machine import csv_text
 
-        return json_text(plain, encoding) if format == "json" else yaml_text(plain, encoding)
+        write = {"yaml": yaml_text, "json": json_text, "csv": csv_text}[format]
+        return write(rounded(document, frozenset(echo)), encoding)
     if format == "statement":
         from hpcalc.output.legible import legible
         from hpcalc.output.statement import statement_text
@@ -76,24 +57,7 @@ def render(
     if format == "markdown":
         from hpcalc.output.markdown import markdown_text
 
-        return markdown_text([*blocks, *_warnings(document)], _title(document))
+        return markdown_text(document, blocks)
     from hpcalc.output.table import table_text
 
     return table_text(blocks, encoding=encoding, width=10_000 if quiet else width, colour=colour)
-
-
-def _title(document: Mapping[str, Any]) -> str:
-    first = document["cases"][0] if document.get("cases") else document
-    return " ".join(str(word) for word in ("hpcalc", first.get("hpcalc_version"), first.get("command")) if word)
-
-
-def _warnings(document: Mapping[str, Any]) -> list[Any]:
-    """Markdown goes into a review, where nobody sees stderr."""
-    from hpcalc.output.blocks import Notes
-
-    told = [
-        f"{case['name']}: {item}" if case.get("name") else str(item)
-        for case in document.get("cases", [document])
-        for item in case.get("warnings") or ()
-    ]
-    return [Notes("Warnings", tuple(told))] if told else []

@@ -27,53 +27,52 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for record in records:
-        writer.writerow([_cell(record.get(key), encoding) for key in header])
+        cells = (_text(record.get(key)) for key in header)
+        writer.writerow([cell if can_say(cell, encoding) else cell.encode(encoding, "backslashreplace").decode(encoding)
+                         for cell in cells])  # fmt: skip
     return out.getvalue()
 
 
 def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    rows = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else None
-    rows = case.get("rows", rows)
+    drawn = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else []
+    rows = case.get("rows") or drawn
     shared = {"name": case["name"]} if "name" in case else {}
     if not rows:  # one answer, or none: then the reason is the answer
-        yield {**shared, **dict(_flatten({key: value for key, value in case.items() if key != "rows"}, ""))}
-        return
-    chosen = case.get("recommended")
+        yield {**shared, **dict(_flatten({key: value for key, value in case.items() if key != "rows"}))}
+    chosen = case.get("recommended") or {}
     for index, row in enumerate(rows):
-        record = {**shared, **dict(_flatten(row, ""))}
-        if isinstance(chosen, Mapping):
-            record["recommended"] = chosen.get("row") == index
-        yield record
+        mark = {"recommended": chosen["row"] == index} if "row" in chosen else {}
+        yield {**shared, **dict(_flatten(row)), **mark}
 
 
-def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
         for key, item in value.items():
             yield from _flatten(item, f"{path}.{key}" if path else str(key))
-        if not value:
-            yield path, None
     elif isinstance(value, (list, tuple)):
-        yield from _flatten_list(value, path)
+        for key, item in _labelled(value, path):
+            yield from _flatten(item, f"{path}.{key}")
     else:
-        yield path, value
+        yield path, None if isinstance(value, Mapping) else value
 
 
-def _flatten_list(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:
+def _labelled(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Parts of a list under their places; bounds under their methods and curve points under their orders, so that
+    columns keep their meaning across cases.
+    """
     names = _NAMES.get(path.rpartition(".")[2], ())
-    flat = not any(isinstance(item, (Mapping, list, tuple)) for item in items)
+    flat = len(names) == len(items) and not any(isinstance(item, (Mapping, list, tuple)) for item in items)
     seen: dict[str, int] = {}
     for index, item in enumerate(items):
-        label = names[index] if flat and len(names) == len(items) else str(index)
-        if isinstance(item, Mapping):
-            # bounds are known by their method and curve points by their order: columns keep their meaning across cases
-            key = next((key for key in ("method", "order") if key in item), None)
-            if key is not None:
-                label = _text(item[key])
-                item = {name: part for name, part in item.items() if name != key}
-            if list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
-                item = item["epsilon"]
+        label = names[index] if flat else str(index)
+        key = next((key for key in ("method", "order") if key in item), None) if isinstance(item, Mapping) else None
+        if key is not None:
+            label = _text(item[key])
+            item = {name: part for name, part in item.items() if name != key}
+        if isinstance(item, Mapping) and list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
+            item = item["epsilon"]
         seen[label] = seen.get(label, 0) + 1
-        yield from _flatten(item, f"{path}.{label}" if seen[label] == 1 else f"{path}.{label}.{seen[label]}")
+        yield label if seen[label] == 1 else f"{label}.{seen[label]}", item
 
 
 def _text(value: Any) -> str:
@@ -82,8 +81,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def _cell(value: Any, encoding: str) -> str:
-    text = _text(value)
-    return text if can_say(text, encoding) else text.encode(encoding, "backslashreplace").decode(encoding)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from hpcalc.output.blocks import Block, Fields, Grid, Headline, Plain
+from hpcalc.output.blocks import Block, Headline, Notes, Plain
 from hpcalc.output.phrases import sentence
 
-__all__ = ["markdown_text", "numeric"]
+__all__ = ["markdown_text"]
 
 
-def markdown_text(blocks: Sequence[Block], title: str = "") -> str:
-    """Blocks as Markdown (GitHub's dialect, for its tables, task lists and footnotes)."""
+def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
+    """A document as Markdown (GitHub's dialect, for its tables, task lists and footnotes), with its warnings."""
+    cases = document.get("cases", [document])
     footnotes: dict[str, int] = {}
-    parts = [f"## {title}"] if title else []
-    parts += ["\n".join(_lines(block, footnotes)) for block in blocks]
+    title = f"## hpcalc {cases[0].get('hpcalc_version', '')} {cases[0]['command']}"
+    # it goes into a review, where nobody sees stderr
+    told = [f"{case['name']}: {item}" if case.get("name") else str(item)
+            for case in cases for item in case.get("warnings") or ()]  # fmt: skip
+    warnings = [Notes("Warnings", tuple(told))] if told else []
+    parts = [title, *("\n".join(_lines(block, footnotes)) for block in (*blocks, *warnings))]
     if footnotes:
         parts.append("\n".join(f"[^{number}]: {_inline(text)}" for text, number in footnotes.items()))
     return "\n\n".join(parts).strip("\n") + "\n"
@@ -29,28 +34,18 @@ def _lines(block: Block, footnotes: dict[str, int]) -> Iterator[str]:
         yield f"**{_inline(block.text)}**"
         return
     if block.title:
-        yield f"### {block.title}"
-        yield ""
-    if isinstance(block, Fields):
-        yield from (f"- {_inline(name)}: {_inline(value)}" for name, value in block.items)
-    elif isinstance(block, Grid):
-        count = len(block.columns)
-        yield "| " + " | ".join(map(_inline, block.columns)) + " |"
-        yield "|" + "|".join(" ---: " if numeric(block.rows, index) else " --- " for index in range(count)) + "|"
-        yield from ("| " + " | ".join(map(_inline, row)) + " |" for row in block.rows)
-    elif block.checklist:
+        yield f"### {block.title}\n"
+    if isinstance(block, Notes):
         for item in block.items:
-            text, more = sentence(item)
+            text, more = sentence(item) if block.checklist else (item, "")
             mark = f"[^{footnotes.setdefault(more, len(footnotes) + 1)}]" if more else ""
-            yield f"- [ ] {_inline(text)}{mark}"
+            yield f"- {'[ ] ' if block.checklist else ''}{_inline(text)}{mark}"
+    elif block.pairs:
+        yield from (f"- {_inline(name)}: {_inline(value)}" for name, value in block.rows)
     else:
-        yield from (f"- {_inline(item)}" for item in block.items)
-
-
-def numeric(rows: Sequence[Sequence[str]], index: int) -> bool:
-    """Whether a column holds numbers, which stand right."""
-    cells = [row[index] for row in rows if row[index] not in ("", "-", "none")]
-    return bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)
+        yield "| " + " | ".join(map(_inline, block.columns)) + " |"
+        yield "|" + "|".join(" ---: " if block.numeric(i) else " --- " for i in range(len(block.columns))) + "|"
+        yield from ("| " + " | ".join(map(_inline, row)) + " |" for row in block.rows)
 
 
 def _inline(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["label", "law_words", "run_words"]
+__all__ = ["given", "label", "law_words", "rows_of", "run_words", "sentence"]
 
 _LABELS = {
     "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
@@ -19,8 +19,8 @@ _LABELS = {
     "law": "law of K", "base": "one run", "rdp": "Rényi curve of the whole search", "bounds": "Every bound evaluated",
     "candidates": "Candidates", "explain": "How the answer came about",
 }  # fmt: skip
-# key of a guarantee -> its name, and what its numbers are
 _FEW = 3  # more trainings are told by their range
+# key of a guarantee -> its name, and what its numbers are
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pure": ("pure DP", ("ε",)),
     "zcdp": ("zCDP", ("ρ",)),
@@ -40,38 +40,32 @@ def label(key: str) -> str:
 def run_words(base: Mapping[str, Any]) -> str:
     """What one run promises.
 
-    Examples
-    --------
     >>> run_words({"dpsgd": [0.0042667, 1.1, 14063], "gaussian": [20.0, 30.0]})
     'DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; noise multiplier 30'
     >>> run_words({"dpsgd": [[0.01, 0.55, 1], [0.01, 1.5, 2], [0.01, 1.0, 3], [0.01, 1.25, 4]]})
     '10 DP-SGD steps, rate 0.01, noise 0.55 to 1.5'
-    >>> run_words({"zcdp": 0.1, "compose": 3})
-    '3 times: zCDP, ρ 0.1'
-    >>> run_words({"candidates": [{"zcdp": 0.1}, {"zcdp": 0.2}, {"pure": 1.0}]})
-    'one of 3 settings (zCDP, ρ 0.1; zCDP, ρ 0.2; and 1 more)'
+    >>> run_words({"candidates": [{"zcdp": 0.1, "compose": 3}, {"zcdp": 0.2}, {"pure": 1.0}]})
+    'one of 3 settings (3 times: zCDP, ρ 0.1; zCDP, ρ 0.2; and 1 more)'
     """
-    parts = [_run(key, value) for key, value in base.items() if key not in ("compose", "group")]
-    text = "; ".join(parts) or "nothing"
+    text = "; ".join(_run(key, value) for key, value in base.items() if key not in ("compose", "group")) or "nothing"
     if base.get("compose") is not None:
         text = f"{base['compose']} times: {text}"
     return f"{text}; groups of {base['group']}" if base.get("group") is not None else text
 
 
 def _run(key: str, value: Any) -> str:
-    settings = rows_of(value) if key == "candidates" else None
-    if settings is not None:
-        more = f"; and {len(settings) - 2} more" if len(settings) > 2 else ""
-        return f"one of {len(settings)} settings ({'; '.join(run_words(one) for one in settings[:2])}{more})"
+    if key == "candidates" and rows_of(value):
+        more = f"; and {len(value) - 2} more" if len(value) > 2 else ""
+        return f"one of {len(value)} settings ({'; '.join(map(run_words, value[:2]))}{more})"
+    each = value if isinstance(value, (list, tuple)) else [value]
     if key in _FILES:
-        return ", ".join(f"{_FILES[key]} {one}" for one in (value if isinstance(value, (list, tuple)) else [value]))
+        return ", ".join(f"{_FILES[key]} {one}" for one in each)
     if key == "rdp":
-        points = value if isinstance(value, str) else ", ".join(":".join(map(_given, point)) for point in value)
+        points = value if isinstance(value, str) else ", ".join(":".join(map(given, point)) for point in value)
         return f"Rényi points {points}"
     if key not in _RUNS or isinstance(value, str):
         return f"{label(key)} {_list(value)}"
     name, words = _RUNS[key]
-    each = [value] if not isinstance(value, (list, tuple)) else value
     if len(words) > 1 and not isinstance(each[0], (list, tuple)):
         each = [each]
     if key == "dpsgd" and len(each) > _FEW:
@@ -82,15 +76,16 @@ def _run(key: str, value: Any) -> str:
 
 
 def _named(word: str, number: Any) -> str:
-    return f"{_given(number)} steps" if word == "steps" else f"{word} {_given(number)}"
+    return f"{given(number)} steps" if word == "steps" else f"{word} {given(number)}"
 
 
 def _span(values: Sequence[float]) -> str:
-    low, high = _given(min(values)), _given(max(values))
+    low, high = given(min(values)), given(max(values))
     return low if low == high else f"{low} to {high}"
 
 
-def _given(value: Any) -> str:
+def given(value: Any) -> str:
+    """A number as it was given, or as it would be."""
     return short(value) if isinstance(value, float) else str(value)
 
 
@@ -101,46 +96,29 @@ def _list(value: Any) -> str:
 def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
     """A law of K in words: its name, its parameters and, unless ``brief``, its mean and the chance of no run.
 
-    Examples
-    --------
     >>> law_words({"dist": "tnb", "eta": 0.0, "gamma": 0.0269183245, "mean": 10.0, "prob_zero": 0.0})
     'truncated negative binomial, η 0, γ 0.0269183, mean 10'
     """
-    name = LAWS[law["dist"]].title if law.get("dist") in LAWS else str(law.get("dist", ""))
-    told = [name]
-    extra = []
+    dist = str(law.get("dist", ""))
+    told = [LAWS[dist].title if dist in LAWS else dist]
+    cut = {"max_runs": "given K <= {}", "clamp_runs": "cut at {}", "at_least_one": "given K >= 1"}
     for key, value in law.items():
-        if key in ("dist", "mean", "prob_zero") or value is None or value is False:
-            continue
-        if key == "max_runs":
-            extra.append(f"given K <= {value}")
-        elif key == "clamp_runs":
-            extra.append(f"cut at {value}")
-        elif key == "at_least_one":
-            extra.append("given K >= 1")
-        else:
-            told.append(f"{label(key)} {_given(value)}")
-    told += extra
+        if key not in ("dist", "mean", "prob_zero", *cut) and value is not None:
+            told.append(f"{label(key)} {given(value)}")
+    told += [words.format(law[key]) for key, words in cut.items() if law.get(key)]
     if not brief and law.get("mean") is not None:
-        told.append(f"mean {_given(law['mean'])}")
+        told.append(f"mean {given(law['mean'])}")
     if not brief and law.get("prob_zero"):
         told.append(f"P[K = 0] {short(law['prob_zero'])}")
     return ", ".join(told)
 
 
 def sentence(text: str) -> tuple[str, str]:
-    """The first sentence of a text, and the rest of it.
-
-    Examples
-    --------
-    >>> sentence("K stays secret. It is not in logs, not in run times.")
-    ('K stays secret.', 'It is not in logs, not in run times.')
-    """
+    """The first sentence of a text, and the rest of it."""
     first, stop, rest = str(text).partition(". ")
     return first + stop.strip(), rest
 
 
-def rows_of(value: Any) -> Sequence[Mapping[str, Any]] | None:
-    """The value if it is a list of mappings, else None."""
-    listed = isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, Mapping) for item in value)
-    return value if listed else None
+def rows_of(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The value if it is a list of mappings, else an empty one."""
+    return value if isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value) else ()

@@ -1,46 +1,46 @@
-"""Pictures of answers: figures by matplotlib, and charts of plain text for the terminal.
+"""Pictures of answers: figures by matplotlib, charts of plain text by :mod:`hpcalc.output.textchart`.
 
-What is drawn is decided once, in :mod:`hpcalc.output.panels`; :mod:`hpcalc.output.figure` and
-:mod:`hpcalc.output.textchart` only draw it.
+What is drawn is decided once, in :mod:`hpcalc.output.panels`.
 """
 
 from __future__ import annotations
 
+import io
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
+from hpcalc.output.panels import Panel, Series, panels_of
 
-__all__ = ["FORMATS", "panels_for", "plot_result"]
+__all__ = ["figure_of", "make_figure", "plot_result"]
 
-FORMATS = ("svg", "png", "pdf")
+# Okabe and Ito's palette and two more: told apart in grey, too, by line styles and markers. The first is what a search
+# is held against; the others are the laws of hpcalc.output.panels.
+_COLOURS = ("#000000", "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#7A5C00", "#56B4E9", "#882255",
+            "#777700")  # fmt: skip
+_LINES: tuple[Any, ...] = (":", "-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)),
+                           (0, (8, 2, 1, 2)), (0, (2, 1)))  # fmt: skip
+_MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*", "<", ">")
+_PANEL = (3.7, 3.1)  # inches
+# same answer, same bytes
+_NO_DATE: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "hpcalc"},
+    "pdf": {"CreationDate": None, "Creator": "hpcalc", "Producer": "hpcalc"},
+    "png": {"Software": "hpcalc"},
+}
+# not the user's own, and a font that comes with matplotlib: the same picture everywhere
+_SETTINGS: dict[str, Any] = {
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.unicode_minus": False, "svg.hashsalt": "hpcalc", "svg.fonttype": "path",
+}  # fmt: skip
 
 
-def plot_result(
-    result: Any,
-    target: str,
-    *,
-    width: int | None = None,
-    encoding: str = "utf-8",
-    size: tuple[float, float] | None = None,
-) -> str:
-    """Draw the answer of ``bound``, ``compare``, ``plan`` or ``utility``.
-
-    Parameters
-    ----------
-    result : BoundResult, CompareResult, PlanResult or UtilityResult
-    target : str
-        A file name that ends in .svg, .png or .pdf; ``"-"`` for a chart of plain text, which is returned.
-    width, encoding : int, str
-        Columns of a text chart, 80 by default, and what the terminal can show.
-    size : tuple of float, optional
-        Width and height of one panel in inches.
-
-    Raises
-    ------
-    InvalidInput, MissingExtra, DataFileError
-        For another ending; for a figure without matplotlib; if the file cannot be written.
+def plot_result(result: Any, target: str, *, width: int | None = None, encoding: str = "utf-8") -> str:
+    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of plain text.
 
     Examples
     --------
@@ -49,30 +49,101 @@ def plot_result(
     >>> max(map(len, text.splitlines())) <= 60
     True
     """
-    kind = Path(target).suffix.lower().lstrip(".")
-    if target != "-" and kind not in FORMATS:
-        raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
-    panels = panels_for(result)
     if target == "-":
-        import textwrap
+        from hpcalc.output.textchart import text_charts
 
-        from hpcalc.output.legible import legible
-        from hpcalc.output.textchart import text_chart
-
-        caption = textwrap.wrap(legible(panels[0].caption, encoding), width or 80) if panels else []
-        charts = [text_chart(panel, width or 80, encoding) for panel in panels]
-        return "\n".join([*("".join(f"{line}\n" for line in lines) for lines in [caption] if lines), *charts])
-    if panels:
-        from hpcalc.output.figure import figure_bytes
-
-        write_file(target, figure_bytes(panels, kind, size))
+        return text_charts(panels_of(result), width or 80, encoding)
+    kind = Path(target).suffix.lower().lstrip(".")
+    if kind not in _NO_DATE:
+        raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
+    data = figure_of(result, kind)
+    if data:
+        write_file(target, data)
     return ""
 
 
-def panels_for(result: Any) -> list[Any]:
-    """What is drawn of an answer; the curves of ``bound`` are evaluated here, by the room of questions."""
-    from hpcalc.output.panels import panels_of
-    from hpcalc.questions.curves import search_curves
-    from hpcalc.questions.search_cost import BoundResult
+def figure_of(result: Any, kind: str) -> bytes:
+    """The figure of an answer as a file's content (``svg``, ``png`` or ``pdf``), empty for what has no picture."""
+    panels = panels_of(result)
+    buffer = io.BytesIO()
+    if panels:
+        with make_figure(panels) as figure:
+            figure.savefig(buffer, format=kind, metadata=_NO_DATE[kind])
+    return buffer.getvalue()
 
-    return list(panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None))
+
+@contextmanager
+def make_figure(panels: Sequence[Panel]) -> Iterator[Any]:
+    """The figure itself, while matplotlib has the settings it needs."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra('--plot needs matplotlib: pip install "hpcalc[plot]"') from error
+    settings: Any = {**mpl.rcParamsDefault, **_SETTINGS, "backend": mpl.rcParams["backend"]}
+    with mpl.rc_context(settings):
+        width = _PANEL[0] * len(panels)
+        caption = textwrap.wrap(panels[0].caption, max(int(width / 0.075), 20))
+        named = [part for panel in panels for part in (*panel.series, panel.shaded, panel.limit) if part is not None]
+        names = {part.name for part in named if part.name}
+        columns = max(1, min(len(names), int(width / (0.062 * max(map(len, names), default=1) + 0.65))))
+        # the panels keep their size
+        height = _PANEL[1] + 0.17 * len(caption) + 0.19 * -(-len(names) // columns)
+        figure = Figure(figsize=(width, height), layout="constrained", dpi=160)
+        if caption:
+            figure.suptitle("\n".join(caption), fontsize="medium")
+        handles: dict[str, Any] = {}
+        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            _draw(axes, panel)
+            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+                handles.setdefault(name, handle)
+        # one legend below all panels: it can cover nothing
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False,
+                      handlelength=3.5)  # fmt: skip
+        yield figure
+
+
+def _draw(axes: Any, panel: Panel) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set(title=panel.title, xlabel=panel.x.label, ylabel=panel.y.label)
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    shaded = panel.shaded
+    if shaded is not None:
+        bottom = panel.y.least if panel.y.least is not None else min(shaded.y)
+        axes.fill_between(shaded.x, shaded.y, bottom, color="#d9d9d9", linewidth=0.0, label=shaded.name)
+    for series in panel.series:
+        _add(axes, series)
+    if panel.limit is not None:
+        axes.axvline(panel.limit.x, color="#b00000", linewidth=1.2, linestyle=(0, (6, 3)), label=panel.limit.name)
+    for axis, side, scale in ((axes.xaxis, panel.x, axes.set_xscale), (axes.yaxis, panel.y, axes.set_yscale)):
+        if side.log:
+            scale("log")
+            low, high = axis.get_data_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,), numticks=6))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
+    axes.set(xlim=_ends(axes.get_xlim(), panel.x), ylim=_ends(axes.get_ylim(), panel.y))
+
+
+def _ends(now: tuple[float, float], axis: Any) -> tuple[float, float]:
+    return axis.least if axis.least is not None else now[0], axis.most if axis.most is not None else now[1]
+
+
+def _add(axes: Any, series: Series) -> None:
+    style = series.style
+    colour, marker = _COLOURS[style % len(_COLOURS)], _MARKERS[style % len(_MARKERS)]
+    looks: dict[str, Any] = {"color": colour, "label": series.name or "_"}
+    if series.line:
+        # markers of neighbouring series do not fall on each other
+        every = (style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1
+        dotted = {"linestyle": _LINES[style % len(_LINES)], "marker": marker, "markevery": every, "markersize": 4.5}
+        looks |= {"linewidth": 1.5} | ({"drawstyle": "steps-pre"} if series.steps else dotted)
+    else:
+        looks |= {"linestyle": "none", "zorder": 3.0, "clip_on": False}
+        looks |= {"marker": "o", "markersize": 11.0, "markerfacecolor": "none", "markeredgecolor": colour,
+                  "markeredgewidth": 1.6} if series.ring else {
+                  "marker": marker, "markersize": 8.0, "markerfacecolor": colour, "markeredgecolor": "white",
+                  "markeredgewidth": 0.8}  # fmt: skip
+    axes.plot(series.x, series.y, **looks)

@@ -7,15 +7,7 @@ import sys
 
 from hpcalc.errors import DataFileError
 
-__all__ = [
-    "complain",
-    "discard_stdout",
-    "help_width",
-    "stdout_encoding",
-    "terminal_width",
-    "wants_colour",
-    "write_stdout",
-]
+__all__ = ["complain", "discard", "help_width", "stdout_encoding", "terminal_width", "wants_colour", "write_stdout"]
 
 
 def complain(text: str) -> None:
@@ -30,22 +22,17 @@ def complain(text: str) -> None:
         sys.stderr.write(text.rstrip("\n") + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
-        _to_devnull(2)
+        discard(2)
 
 
-def _to_devnull(descriptor: int) -> None:
-    # The interpreter flushes its streams once more on exit and would turn a second failure into exit code 120.
+def discard(descriptor: int) -> None:
+    """Give up on a stream that failed: the interpreter flushes it once more on exit, and would end with code 120."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, descriptor)
         os.close(null)
     except OSError:
         pass
-
-
-def discard_stdout() -> None:
-    """Give up on a stdout that failed, so that nothing is flushed into it on exit."""
-    _to_devnull(1)
 
 
 def stdout_encoding() -> str:
@@ -90,5 +77,5 @@ def write_stdout(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        discard_stdout()
+        discard(1)
         raise DataFileError(f"standard output: {error.strerror or error}") from error

@@ -50,7 +50,8 @@ def search_curves(result: BoundResult) -> SearchCurves | None:
         return None
     limit = result.max_epsilon or 0.0
     top = max(1.6 * epsilon, 1.2 * limit if limit <= _FAR * epsilon else 0.0) or 1.0
-    grid = distinct(np.append(np.linspace(0.0, top, 49), epsilon))
+    near = epsilon * (1.0 - np.array([0.0, 0.001, 0.003, 0.01, 0.03]))  # where a bounded loss ends, a profile falls off
+    grid = distinct(np.append(np.linspace(0.0, top, 49), near))
     log_delta = math.log10(result.delta) if result.delta > 0.0 else -6.0
     floor = max(2.0 * log_delta - 1.0, -300.0)
     whole = result.log_profile(grid) / _LOG10

@@ -226,7 +226,7 @@ def test_whatever_happens_has_its_exit_code(
         raise raised
 
     monkeypatch.setattr(runs, "make_law", broken)
-    monkeypatch.setattr(app, "discard_stdout", lambda: None)
+    monkeypatch.setattr(app, "discard", lambda descriptor: None)
     monkeypatch.delenv("HPCALC_DEBUG", raising=False)
     assert main(DRAW) == code
     out, err = capsys.readouterr()

@@ -28,10 +28,8 @@ from hpcalc import (
     utility,
 )
 from hpcalc.output.panels import ONE_RUN, Axis, Limit, Panel, Series, panels_of
-from hpcalc.output.plots import plot_result
+from hpcalc.output.plots import make_figure, plot_result
 from hpcalc.output.textchart import text_chart
-from hpcalc.questions.curves import search_curves
-from hpcalc.questions.search_cost import BoundResult
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +45,6 @@ def answers() -> dict[str, object]:
     }
 
 
-def drawn(result: object) -> list[Panel]:
-    return panels_of(result, search_curves(result) if isinstance(result, BoundResult) else None)
-
-
 _TITLES = {
     "bound": ["Rényi curve", "Privacy profile"],
     "compare": ["Cost", "Quantile of the best run", "Success (one run: 0.01)"],
@@ -62,7 +56,7 @@ _TITLES = {
 
 @pytest.mark.parametrize("kind", _TITLES)
 def test_every_answer_has_its_pictures(answers: dict[str, object], kind: str) -> None:
-    panels = drawn(answers[kind])
+    panels = panels_of(answers[kind])
     assert [panel.title for panel in panels] == _TITLES[kind]
     for panel in panels:
         assert panel.x.label
@@ -76,7 +70,7 @@ def test_every_answer_has_its_pictures(answers: dict[str, object], kind: str) ->
 
 
 def test_the_lower_bound_stays_below_the_profile(answers: dict[str, object]) -> None:
-    panel = drawn(answers["bound"])[1]
+    panel = panels_of(answers["bound"])[1]
     assert panel.shaded is not None
     whole = panel.series[0]
     for x, y in zip(panel.shaded.x, panel.shaded.y, strict=True):
@@ -86,7 +80,7 @@ def test_the_lower_bound_stays_below_the_profile(answers: dict[str, object]) -> 
 
 
 def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]) -> None:
-    cost = drawn(answers["compare"])[0]
+    cost = panels_of(answers["compare"])[0]
     for line, mark in zip(cost.series[0::2], cost.series[1::2], strict=True):
         assert line.line
         assert not mark.line
@@ -97,18 +91,18 @@ def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, object]
 def test_a_law_has_one_style_in_every_picture(answers: dict[str, object]) -> None:
     styles: dict[str, set[int]] = {}
     for kind in ("compare", "sweep", "plan"):
-        for panel in drawn(answers[kind]):
+        for panel in panels_of(answers[kind]):
             for series in panel.series:
                 styles.setdefault(series.name, set()).add(series.style)
     assert all(len(found) == 1 for name, found in styles.items() if name)
     poisson, tnb = styles["Poisson"].pop(), styles["negative binomial, η 0"].pop()
     assert ONE_RUN not in (poisson, tnb)
-    assert {panel.series[0].style for panel in drawn(answers["bound"])} == {poisson}
-    assert {panel.series[0].style for panel in drawn(answers["utility"])} == {tnb}
+    assert {panel.series[0].style for panel in panels_of(answers["bound"])} == {poisson}
+    assert {panel.series[0].style for panel in panels_of(answers["utility"])} == {tnb}
 
 
-def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, object]) -> None:
-    renyi, profile = drawn(answers["bound"])
+def test_the_answer_lies_on_its_curve_and_the_limit_is_panels_of(answers: dict[str, object]) -> None:
+    renyi, profile = panels_of(answers["bound"])
     for panel in (renyi, profile):
         ring = next(series for series in panel.series if series.ring)
         assert (ring.x[0], ring.y[0]) in set(zip(panel.series[0].x, panel.series[0].y, strict=True))
@@ -121,26 +115,26 @@ def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, 
 
 
 def test_the_recommended_plan_is_marked(answers: dict[str, object]) -> None:
-    for panel in drawn(answers["plan"]):
+    for panel in panels_of(answers["plan"]):
         ring, first = panel.series[:2]
         assert (ring.name, ring.ring, ring.x, ring.y) == ("recommended", True, first.x, first.y)
 
 
 def test_the_renyi_panel_of_dp_sgd_ends_where_nothing_is_decided() -> None:
     answer = bound(DPSGD(0.0042667, 1.1, 1000), Poisson(10.0), delta=1e-5)
-    renyi = drawn(answer)[0]
+    renyi = panels_of(answer)[0]
     assert max(renyi.series[0].y) <= 6.0 * answer.epsilon
 
 
 def test_the_number_of_runs_is_drawn_as_steps(answers: dict[str, object]) -> None:
-    time = drawn(answers["utility"])[0]
+    time = panels_of(answers["utility"])[0]
     assert time.series[0].steps
     assert time.series[0].x[:3] == (1.0, 2.0, 3.0)
 
 
 def test_one_dear_law_does_not_squash_the_others() -> None:
     answer = compare(ZCDP(1.0), ["poisson", "tnb:eta=0", "tnb:eta=1", "composition"], mean=100.0, lower=False)
-    assert drawn(answer)[0].y.log
+    assert panels_of(answer)[0].y.log
 
 
 def test_drawing_evaluates_no_bound(answers: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +161,8 @@ def test_drawing_evaluates_no_bound(answers: dict[str, object], monkeypatch: pyt
     ],
     ids=lambda result: result.document()["command"],
 )
-def test_unusual_answers_are_drawn(result: object) -> None:
-    panels = drawn(result)
+def test_unusual_answers_are_panels_of(result: object) -> None:
+    panels = panels_of(result)
     assert panels
     for width, panel in itertools.product((40, 100), panels):
         assert max(map(len, text_chart(panel, width).splitlines())) <= width
@@ -186,7 +180,7 @@ def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", _TITLES)
 def test_text_charts_fit_and_name_everything(answers: dict[str, object], kind: str) -> None:
-    for panel in drawn(answers[kind]):
+    for panel in panels_of(answers[kind]):
         for width in (40, 60, 80, 100):
             text = text_chart(panel, width)
             assert max(map(len, text.splitlines())) <= width
@@ -269,12 +263,11 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
 def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, object]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from hpcalc.output.figure import make_figure
-
     for kind in _TITLES:
-        panels = drawn(answers[kind])
-        for size in (None, (2.7, 2.4)):
-            with make_figure(panels, size) as figure:
+        panels = panels_of(answers[kind])
+        for size in (1.0, 0.8):
+            with make_figure(panels) as figure:
+                figure.set_size_inches(*(size * figure.get_size_inches()))
                 FigureCanvasAgg(figure).draw()
                 whole = figure.bbox
                 boxes = []

@@ -166,7 +166,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def test_infinities_are_null_in_every_machine_format() -> None:
-    document = {"epsilon": math.inf, "rows": [{"epsilon": math.nan, "law": {"dist": "x"}}]}
+    document = {"command": "compare", "epsilon": math.inf, "rows": [{"epsilon": math.nan, "law": {"dist": "x"}}]}
     assert json.loads(render(document, "json"))["epsilon"] is None
     assert yaml.safe_load(render(document, "yaml"))["epsilon"] is None
     assert "inf" not in render(document, "csv") + render(document, "table") + render(document, "markdown")
