@@ -150,7 +150,7 @@ def chords(curve: Tradeoff) -> tuple[Polygon, Polygon]:
     out = []
     mirrored = [part.complement().take(slice(None, None, -1)) for part in (curve.x, curve.w)]
     for x, w in ((curve.x, curve.w), mirrored):
-        keep = np.append(np.flatnonzero(np.diff(x.u) > _LEAST_MASS), x.log_u.size - 1)
+        keep = np.append(np.flatnonzero(between(x.u, np.exp(x.log_q)) > _LEAST_MASS), x.log_u.size - 1)
         x, w = x.take(keep), w.take(keep)
         point = Points(x.u, np.exp(x.log_q), w.u, np.exp(w.log_q))
         out.append(Polygon(point, between(point.w, point.w_rest) / between(point.x, point.x_rest)))
