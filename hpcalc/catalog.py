@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["DISTS", "GUARANTEES", "HINTS", "LAWS", "METHODS", "PARAMETERS", "load", "long_name"]
+__all__ = ["DISTS", "GUARANTEES", "HINTS", "LAWS", "METHODS", "NOT_DRAWN", "PARAMETERS", "load", "long_name"]
 
 
 class Parameter(NamedTuple):
@@ -86,6 +86,13 @@ LAWS: dict[str, Law] = {
     "threshold": Law(f"{_FAMILIES}.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
                      cuttable=False),
 }  # fmt: skip
+
+#: Laws whose K is not drawn beforehand, and why.
+NOT_DRAWN = {
+    "threshold": "there is no K to draw: the search runs until a run is accepted, and stops there; the best of a drawn "
+    "K is another, dearer mechanism",
+    "composition": "there is no K to draw: its runs are chosen in any way, and every one is paid for",
+}
 
 #: Laws of K, as ``--dist`` names them.
 DISTS = tuple(LAWS)

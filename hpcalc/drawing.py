@@ -6,19 +6,11 @@ import random
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hpcalc.errors import InvalidInput
 from hpcalc.laws.law import RunCount, checked_law
 
-__all__ = ["NOT_DRAWN", "best_of_k", "draw"]
+__all__ = ["best_of_k", "draw"]
 
 Result = TypeVar("Result")
-
-#: Laws whose K is not drawn beforehand, and why.
-NOT_DRAWN = {
-    "threshold": "there is no K to draw: the search runs until a run is accepted, and stops there; the best of a drawn "
-    "K is another, dearer mechanism",
-    "composition": "there is no K to draw: its runs are chosen in any way, and every one is paid for",
-}
 
 
 def draw(law: RunCount) -> int:
@@ -47,9 +39,7 @@ def draw(law: RunCount) -> int:
     >>> draw(Fixed(3))
     3
     """
-    if checked_law(law).name in NOT_DRAWN:
-        raise InvalidInput("law", law.name, NOT_DRAWN[law.name])
-    return law.sample(random.SystemRandom())
+    return checked_law(law).sample(random.SystemRandom())
 
 
 def best_of_k(run: Callable[[], Result], law: RunCount, *, key: Callable[[Result], Any] | None = None) -> Result | None:

@@ -31,7 +31,7 @@ from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
 from hpcalc.guarantees.mixture import Listed
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
-from hpcalc.logspace import Array, distinct, log1mexp, log_expm1, logaddexp, softplus
+from hpcalc.logspace import Array, distinct, log_expm1, logaddexp, softplus
 
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022, "
@@ -270,10 +270,9 @@ def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
     (their ratio falls in x, so it is least at x = 1), and f(0) becomes f(0)/P. Each part of ``e^((a-1) D)`` grows by at
     most ``P^-1 (E[K]/(E[K] - E[K; K>m]))^(a-1)``.
     """
-    tail, tail_share = law.log_tail_mass, law.law.log_tail_mean(law.m) - law.law.log_mean
-    # 1 + t/(E - t) = 1/(1 - t/E) with t = E[K; K > m]; where K rarely ends below m the head has the digits
-    log_inverse_mass = -float(log1mexp(tail)) if tail < -0.7 else -law.log_kept
-    shift = -float(log1mexp(tail_share)) if tail_share < -0.7 else law.law.log_mean - law.log_mean - law.log_kept
+    # E[K] - E[K; K > m] is P times the mean of the cut law; 1e-13 covers the rounding of sums of up to 1e5 terms
+    log_inverse_mass = 1e-13 - law.log_kept
+    shift = max(law.law.log_mean - law.log_mean - law.log_kept, 0.0) + 1e-13
 
     def rdp(a: Array) -> Array:
         return np.asarray(inner.curve.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)

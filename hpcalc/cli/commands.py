@@ -234,8 +234,8 @@ class DrawResult:
 def _draw(case: Case) -> DrawResult:
     import random
 
+    from hpcalc.catalog import NOT_DRAWN
     from hpcalc.cli import inputs
-    from hpcalc.drawing import NOT_DRAWN
 
     if case["count"] > _MOST:
         case.refuse("count", f"give at most {_MOST}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, ZERO, safe_exp
+from hpcalc.laws.helpers import ONE
 from hpcalc.laws.law import Echo, Law, RunCount, checked_law
-from hpcalc.logspace import Array, Prob, log1mexp
+from hpcalc.logspace import Array, Prob
 
 
 @dataclass(frozen=True)
@@ -44,25 +44,18 @@ class AtLeastOne(Law):
 
     @property
     def log_mean(self) -> float:
-        return self.law.log_mean_given_run
+        return self.law.log_mean - self._shift
 
     @property
     def sd(self) -> float:
         if math.isinf(self.law.log_prob_zero):
             return self.law.sd
-        share = math.exp(self._shift)
-        if share > 0.7:
-            return math.sqrt(max(self.law.sd**2 / share - self.law.mean**2 * self.law.prob_zero / share**2, 0.0))
-        growth = safe_exp(float(self.law.log_density_slope(ZERO)) - self._shift)
-        return math.sqrt(max(growth - self.mean * math.expm1(self.log_mean), 0.0))
+        spread = self.law.sd / math.exp(0.5 * self._shift)
+        return math.sqrt(max(spread**2 - self.mean**2 * self.law.prob_zero, 0.0))
 
     @property
     def max_runs(self) -> int | None:
         return self.law.max_runs
-
-    def cumulant(self, s: float) -> float:
-        whole = self.law.cumulant(s)
-        return whole + float(log1mexp(self.law.log_prob_zero - whole)) - self._shift
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
@@ -86,10 +79,6 @@ class AtLeastOne(Law):
         return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
 
     @property
-    def expected_quantile(self) -> float:
-        return self.law.expected_quantile / math.exp(self._shift)
-
-    @property
     def affine_power(self) -> bool:
         return self.law.affine_power
 
@@ -98,9 +87,6 @@ class AtLeastOne(Law):
 
     def thin(self, log_keep: float) -> AtLeastOne:
         return AtLeastOne(self.law.thin(log_keep))
-
-    def log_tail_mean(self, m: int) -> float:
-        return self.law.log_tail_mean(m) - self._shift
 
 
 def at_least_one(law: RunCount) -> Law:

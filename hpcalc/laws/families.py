@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.affine import AffinePower
-from hpcalc.laws.helpers import (
-    checked_keep,
-    log_hazard,
-    mean_of_some,
-    positive,
-    probability,
-    sharper,
-    times,
-    whole_number,
-)
+from hpcalc.laws.helpers import checked_keep, mean_of_some, positive, probability, whole_number
 from hpcalc.laws.law import Echo, SameCount
 from hpcalc.laws.negative_binomial import Geometric
-from hpcalc.laws.powersums import log1mexp_minus
-from hpcalc.laws.tails import log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
-
-if TYPE_CHECKING:
-    import random
+from hpcalc.laws.tails import log_binomial_pmf, log_poisson_pmf
+from hpcalc.logspace import Array, Prob
 
 
 @dataclass(frozen=True)
@@ -49,6 +33,7 @@ class Poisson(AffinePower):
 
     mu: float
     name: ClassVar[str] = "poisson"
+    _sign: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))
@@ -77,49 +62,19 @@ class Poisson(AffinePower):
     def log_prob_zero(self) -> float:
         return -self.mu
 
-    def cumulant(self, s: float) -> float:
-        try:
-            return self.mu * math.expm1(s)
-        except OverflowError:
-            return math.inf
+    @property
+    def _rate(self) -> float:
+        return self.mu
+
+    @property
+    def _log_x(self) -> float:
+        return 0.0
 
     def log_pmf(self, k: Array) -> Array:
         return log_poisson_pmf(k, self.mu)
 
-    def log_sf(self, k: int) -> float:
-        # P[K > k] = integral over [0, mu] of the Poisson probability of k as a function of its mean
-        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), 0.0, self.mu, float(k)), 0.0)
-
-    def log_cdf(self, k: int) -> float:
-        end = sys.float_info.max
-        return min(log_integral(lambda t: log_poisson_pmf(float(k), t), self.mu, end, float(k)), 0.0)
-
-    def _decay(self, rank: Prob) -> Array:
-        return np.asarray(self.mu * np.exp(rank.log_u), dtype=float)
-
-    @property
-    def _bend(self) -> tuple[float, float]:
-        return self.log_mean, 1.0
-
-    def _log_ahead(self, rank: Prob, log_width: Array) -> Array:
-        return log1mexp_minus(self.log_mean + log_width) - self.log_mean
-
-    @property
-    def expected_quantile(self) -> float:
-        return -math.expm1(float(log_mean_exp(self.mu)))
-
-    def gain_at_edge(self, epsilon: float) -> float:
-        return self.mu * math.tanh(0.5 * epsilon)
-
     def thin(self, log_keep: float) -> Poisson:
         return Poisson(self.mu * math.exp(checked_keep(log_keep)))
-
-    def log_tail_mean(self, m: int) -> float:
-        return self.log_mean + (self.log_sf(m - 1) if m > 0 else 0.0)
-
-    @property
-    def log_mean_given_run(self) -> float:
-        return -float(log_mean_exp(self.mu))
 
 
 @dataclass(frozen=True)
@@ -142,6 +97,7 @@ class Binomial(AffinePower):
     n: int
     p: float
     name: ClassVar[str] = "binomial"
+    _sign: ClassVar[int] = -1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number("n", self.n, 1))
@@ -171,93 +127,47 @@ class Binomial(AffinePower):
         return math.sqrt(self.n * self.p * (1.0 - self.p))
 
     @property
-    def _log_miss(self) -> float:
-        """``log(1 - p)``."""
-        return math.log1p(-self.p) if self.p < 1.0 else -math.inf
-
-    @property
     def log_prob_zero(self) -> float:
-        return self.n * self._log_miss
+        return self.n * math.log1p(-self.p) if self.p < 1.0 else -math.inf
 
     @property
     def max_runs(self) -> int | None:
         return self.n
 
-    def cumulant(self, s: float) -> float:
-        return self.n * math.log1p(self.p * math.expm1(s)) if s < 700.0 else self.n * (math.log(self.p) + s)
+    @property
+    def _rate(self) -> float:
+        return self.n
+
+    @property
+    def _log_x(self) -> float:
+        return math.log(self.p)
+
+    def _fall_at(self, rank: Prob) -> Array:
+        return -rank.log_q if self.p == 1.0 else super()._fall_at(rank)
 
     def log_pmf(self, k: Array) -> Array:
-        return log_binomial_pmf(k, self.n, self.p, 1.0 - self.p)
-
-    def _log_tail(self, k: int, *, upper: bool) -> float:
-        # P[K > k] = n times the integral over [0, p] of the probability of k in n-1 trials, as a function of p. It is
-        # taken in the smaller of p and 1-p, so that neither loses digits.
-        trials, p, q = self.n - 1, self.p, 1.0 - self.p
-        if p <= 0.5:
-            lo, hi, count = (0.0, p, k) if upper else (p, 1.0, k)
-        else:
-            lo, hi, count = (q, 1.0, trials - k) if upper else (0.0, q, trials - k)
-        peak = count / trials if trials else 0.5
-        value = log_integral(lambda t: log_binomial_pmf(float(count), trials, t, 1.0 - t), lo, hi, peak)
-        return min(math.log(self.n) + value, 0.0)
+        return log_binomial_pmf(k, self.n, self.p)
 
     def log_sf(self, k: int) -> float:
-        return self._log_tail(k, upper=True)
+        if k >= self.n:
+            return -math.inf
+        return 0.0 if self.p == 1.0 else super().log_sf(k)
 
     def log_cdf(self, k: int) -> float:
-        return 0.0 if k >= self.n else self._log_tail(k, upper=False)
-
-    def _log_fail(self, rank: Prob) -> Array:
-        """``log(1 - p u)``: a run is not made, or stays below rank u."""
-        log_pu = math.log(self.p) + rank.log_u
-        far = logaddexp(self._log_miss, math.log(self.p) + rank.log_q)
-        return sharper(far, log_pu)
-
-    def _decay(self, rank: Prob) -> Array:
-        return times(1 - self.n, self._log_fail(rank))
-
-    @property
-    def _bend(self) -> tuple[float, float]:
-        if self.n == 1:
-            return -math.inf, 0.0
-        return math.log(self.n - 1) + math.log(self.p), (self.n - 2) / (self.n - 1)
-
-    def _log_ahead(self, rank: Prob, log_width: Array) -> Array:
-        log_p = math.log(self.p) - self._log_fail(rank)  # of a run at or above what is left beyond the rank
-        share = np.minimum(log_p + log_width, 0.0)
-        return log1mexp_minus(math.log(self.n) + log_hazard(share)) - math.log(self.n) - log_p
-
-    @property
-    def expected_quantile(self) -> float:
-        if self.p == 1.0:
-            return self.n / (self.n + 1.0)
-        x = -self._log_miss
-        return -math.expm1(float(log_mean_exp((self.n + 1.0) * x)) - float(log_mean_exp(x)))
+        if k >= self.n:
+            return 0.0
+        return -math.inf if self.p == 1.0 else super().log_cdf(k)
 
     def gain_at_edge(self, epsilon: float) -> float:
-        # (1 + e^ε - p)/(1 + e^ε - p e^ε) = 1 + p (1 - e^-ε)/(e^-ε + 1 - p)
-        log_excess = math.log(self.p) + log1mexp(-epsilon) - logaddexp(-epsilon, self._log_miss)
-        return (self.n - 1.0) * float(softplus(log_excess))
+        return (self.n - 1.0) * epsilon if self.p == 1.0 else super().gain_at_edge(epsilon)
 
     def thin(self, log_keep: float) -> Binomial:
         keep = math.exp(checked_keep(log_keep))
+        if self.p == 1.0:
+            return self
         if keep == 0.0:
             raise InvalidInput("log_keep", log_keep, "give a delta0 further from 1")
         return Binomial(self.n, self.p * keep / ((1.0 - self.p) + self.p * keep))
-
-    def log_tail_mean(self, m: int) -> float:
-        if m >= self.n:
-            return -math.inf
-        if m <= 0:
-            return self.log_mean
-        return self.log_mean + Binomial(self.n - 1, self.p).log_sf(m - 1)
-
-    @property
-    def log_mean_given_run(self) -> float:
-        if self.p == 1.0:
-            return self.log_mean
-        x = -self._log_miss
-        return float(log_mean_exp(x)) - float(log_mean_exp(self.n * x))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -289,22 +199,6 @@ class Fixed(Binomial):
     def parameters(self) -> Echo:
         return {"k": self.k}
 
-    def cumulant(self, s: float) -> float:
-        return self.k * s
-
-    def log_sf(self, k: int) -> float:
-        return 0.0 if k < self.k else -math.inf
-
-    def log_cdf(self, k: int) -> float:
-        return 0.0 if k >= self.k else -math.inf
-
-    def gain_at_edge(self, epsilon: float) -> float:
-        return (self.k - 1.0) * epsilon
-
-    def thin(self, log_keep: float) -> Fixed:
-        checked_keep(log_keep)
-        return self
-
 
 @dataclass(frozen=True)
 class AnyRuns(SameCount):
@@ -331,9 +225,6 @@ class AnyRuns(SameCount):
 
     def parameters(self) -> Echo:
         return {"k": self.k}
-
-    def sample(self, rng: random.Random) -> int:
-        raise InvalidInput("dist", self.name, "all k runs are made and paid for: there is no K to draw")
 
 
 @dataclass(frozen=True)
@@ -374,8 +265,3 @@ class Threshold(SameCount):
     @property
     def mean(self) -> float:
         return 1.0 / self.accept
-
-    def sample(self, rng: random.Random) -> int:
-        raise InvalidInput(
-            "dist", self.name, "runs repeat until one is accepted, there is no K to draw; best of a drawn K is dearer"
-        )

@@ -3,60 +3,49 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logspace import Array, Prob, log1mexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp
 
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
 ONE = ZERO.complement()
 _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
 
 
-def finite_number(name: str, value: object, remedy: str) -> float:
-    """Return ``value`` as a finite float, or raise :class:`InvalidInput` with the remedy."""
-    if isinstance(value, (bool, np.bool_, str, bytes)) or value is None:
-        raise InvalidInput(name, value, remedy)
+def finite_number(name: str, value: object, remedy: str, legal: Callable[[float], bool] = math.isfinite) -> float:
+    """Return ``value`` as a finite float that is legal, or raise :class:`InvalidInput` with the remedy."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = math.nan if isinstance(value, (bool, np.bool_, str, bytes)) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(name, value, remedy) from None
-    if not math.isfinite(number):
+        number = math.nan
+    if not (math.isfinite(number) and legal(number)):
         raise InvalidInput(name, value, remedy)
     return number
 
 
 def positive(name: str, value: object) -> float:
     """Return ``value`` as a finite float > 0, or raise :class:`InvalidInput`."""
-    number = finite_number(name, value, "give a finite number > 0")
-    if not number > 0.0:
-        raise InvalidInput(name, value, "give a finite number > 0")
-    return number
+    return finite_number(name, value, "give a finite number > 0", lambda number: number > 0.0)
 
 
 def probability(name: str, value: object) -> float:
     """Return ``value`` as a float in (0, 1], or raise :class:`InvalidInput`."""
-    number = finite_number(name, value, f"give a number with 0 < {name} <= 1")
-    if not 0.0 < number <= 1.0:
-        raise InvalidInput(name, value, f"give a number with 0 < {name} <= 1")
-    return number
+    return finite_number(name, value, f"give a number with 0 < {name} <= 1", lambda number: 0.0 < number <= 1.0)
 
 
 def mean_of_some(value: object) -> float:
     """Return ``value`` as a mean of a law that runs at least once, or raise :class:`InvalidInput`."""
-    number = finite_number("mean", value, "give a number >= 1: this law runs at least once")
-    if number < 1.0:
-        raise InvalidInput("mean", value, "give a number >= 1: this law runs at least once")
-    return number
+    remedy = "give a number >= 1: this law runs at least once"
+    return finite_number("mean", value, remedy, lambda number: number >= 1.0)
 
 
 def whole_number(name: str, value: object, least: int) -> int:
     """Return ``value`` as an int >= ``least`` (1e3 is 1000), or raise :class:`InvalidInput`."""
     remedy = f"give a whole number >= {least}"
-    number = finite_number(name, value, remedy)
-    if number != math.floor(number) or number < least:
-        raise InvalidInput(name, value, remedy)
+    number = finite_number(name, value, remedy, lambda number: number == math.floor(number) >= least)
     if number > _LARGEST_INTEGER:
         raise InvalidInput(name, value, "give a whole number of at most 9007199254740992 (2^53)")
     return int(number)
@@ -64,9 +53,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 def checked_keep(log_keep: float) -> float:
     """Return ``log_keep`` if it is the logarithm of a probability > 0, or raise :class:`InvalidInput`."""
-    if not (math.isfinite(log_keep) and log_keep <= 0.0):
-        raise InvalidInput("log_keep", log_keep, "give log(1 - delta0) with 0 <= delta0 < 1")
-    return log_keep
+    return finite_number("log_keep", log_keep, "give log(1 - delta0) with 0 <= delta0 < 1", lambda x: x <= 0.0)
 
 
 def log_minus(log_u: Array, log_q: Array) -> Array:
@@ -76,16 +63,10 @@ def log_minus(log_u: Array, log_q: Array) -> Array:
     return np.asarray(near + np.minimum(np.asarray(log_u) + 40.0, 0.0), dtype=float)
 
 
-def log_softplus(z: Array | float) -> Array:
-    """``log log(1 + e^z)``, for ``e^z`` below the smallest double too."""
-    z = np.asarray(z, dtype=float)
-    return np.asarray(np.log(softplus(np.maximum(z, -40.0))) + np.minimum(z + 40.0, 0.0), dtype=float)
-
-
-def log_hazard(log_x: Array | float) -> Array:
-    """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
-    log_x = np.asarray(log_x, dtype=float)
-    return log_minus(log_x, log1mexp(log_x))
+def log_mean_exp(x: Array | float) -> Array:
+    """``log((1 - exp(-x)) / x)`` for ``x >= 0``: the mean of ``exp(-t)`` over ``[0, x]``; 0 at ``x = 0``."""
+    x = np.maximum(x, 1e-300)
+    return np.asarray(np.log(-np.expm1(-x) / x), dtype=float)
 
 
 def sharper(log_x: Array, log_rest: Array) -> Array:
@@ -97,11 +78,3 @@ def times(count: float, log_x: Array | float) -> Array:
     """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
     log_x = np.asarray(log_x, dtype=float)
     return np.zeros_like(log_x) if count == 0 else np.asarray(count * log_x, dtype=float)
-
-
-def safe_exp(x: float) -> float:
-    """``exp(x)``, inf where it exceeds the largest double."""
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return math.inf

@@ -1,10 +1,10 @@
-"""Quantiles of a law of K: a table of the first 4096 probabilities, and beyond it Newton's method on the tails."""
+"""Where a function of whole numbers comes up to a value: quantiles of a law of K."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,61 +12,34 @@ from hpcalc.errors import InvalidInput
 from hpcalc.logspace import Array
 
 HEAD = 4096
-_TIE = 1e-13  # a cumulative probability this close (relatively) to the asked one is taken to reach it
+_TIE = 1e-13  # a probability this close (relatively) to the asked one is taken to reach it
 _LARGEST_RUNS = 10**300
 
 
-class Tails(Protocol):
-    """What is asked of a law of K."""
-
-    def log_pmf(self, k: Array) -> Array:
-        """``log P[K = k]``."""
-
-    def log_sf(self, k: int) -> float:
-        """``log P[K > k]``."""
-
-    def log_cdf(self, k: int) -> float:
-        """``log P[K <= k]``."""
-
-
 class Inverse:
-    """The smallest k at which ``P[K <= k]`` comes up, or (``upper``) ``P[K > k]`` down, to what is asked."""
+    """The least k >= 0 at which ``reach(k)``, which increases, is at least what is asked.
 
-    def __init__(self, law: Tails, *, upper: bool) -> None:
-        self._law, self._upper = law, upper
-        p = np.exp(law.log_pmf(np.arange(float(HEAD))))
-        above = np.cumsum(np.append(p[1:], math.exp(law.log_sf(HEAD - 1)))[::-1])[::-1]
-        self._table = -above if upper else np.cumsum(p)
-        # tails looked at beyond the table, as functions that increase with k: a thousand draws need few looks each
+    ``head`` are its first :data:`HEAD` values. Looks beyond them are kept: a thousand draws need few each.
+    """
+
+    def __init__(self, head: Array, reach: Callable[[int], float]) -> None:
+        self._head, self._reach = head, reach
         self._k: list[int] = []
-        self._reach: list[float] = []
+        self._values: list[float] = []
 
     def _look(self, k: int) -> float:
-        """``-log P[K > k]`` or ``log P[K <= k]``."""
         i = bisect_left(self._k, k)
         if i == len(self._k) or self._k[i] != k:
             self._k.insert(i, k)
-            self._reach.insert(i, -self._law.log_sf(k) if self._upper else self._law.log_cdf(k))
-        return self._reach[i]
+            self._values.insert(i, self._reach(k))
+        return self._values[i]
 
-    def _step(self, k: int, missing: float, least: int) -> int:
-        """Newton's step in log k from a look that is short by ``missing``; -1 where there is no slope."""
-        log_tail = -self._look(k) if self._upper else self._look(k)
-        log_slope = math.log(k) + float(self._law.log_pmf(np.array(float(k)))) - log_tail
-        if not math.isfinite(missing + log_slope):
-            return -1
-        far = math.copysign(min(math.exp(min(math.log(abs(missing) + 1e-300) - log_slope, 700.0)), 30.0), missing)
-        jump = int(k * math.expm1(far))
-        return k + (max(jump + 1, least) if missing > 0.0 else min(jump, -least))
-
-    def __call__(self, log_tail: float) -> int:
-        """Smallest k with ``P[K > k] <= tail`` (upper) or ``P[K <= k] >= tail``."""
-        limit = log_tail + (_TIE if self._upper else -_TIE)
-        k = int(np.searchsorted(self._table, -math.exp(limit) if self._upper else math.exp(limit)))
+    def __call__(self, asked: float) -> int:
+        goal = asked - _TIE
+        k = int(np.searchsorted(self._head, goal))
         if k < HEAD:
             return k
-        goal = -limit if self._upper else limit
-        i = bisect_left(self._reach, goal)
+        i = bisect_left(self._values, goal)
         lo, hi = self._k[i - 1] if i else HEAD - 1, self._k[i] if i < len(self._k) else 0
         bits = 1
         while not hi:  # magnitudes first, for a plan asks for quantiles of 1e170 runs
@@ -77,14 +50,23 @@ class Inverse:
                 raise InvalidInput("quantile", f"above {float(k):g}", "K is that large here; give a larger gamma")
             else:
                 lo, bits = k, 2 * bits
-        least = _apart(lo)
-        while hi - lo > _apart(lo):
-            near = min(lo, hi, key=lambda k: abs(goal - self._look(k)))
-            k = self._step(near, goal - self._look(near), least)
-            if not lo < k < hi:
-                k = math.isqrt(lo * hi) if hi > 4 * lo else (lo + hi) // 2
-            lo, hi = (lo, k) if self._look(k) >= goal else (k, hi)
-            least *= 2  # steps that stay on one side end in halvings
+        return self._between(lo, hi, goal)
+
+    def _between(self, lo: int, hi: int, goal: float) -> int:
+        """Halving of the logarithm far from the goal; near it false position with the Illinois rule."""
+        below, above, kept = self._look(lo) - goal, self._look(hi) - goal, 0
+        while (step := _apart(lo)) < hi - lo:
+            if max(-below, above) > 10.0:
+                k = math.isqrt(lo * hi)
+            else:
+                share = below / (below - above)
+                k = lo + int(lo * math.expm1(share * math.log1p((hi - lo) / lo)))
+            k = max(min(k, hi - step), lo + step)
+            excess = self._look(k) - goal
+            if excess >= 0.0:
+                hi, above, below, kept = k, excess, below / (2.0 if kept > 0 else 1.0), 1
+            else:
+                lo, below, above, kept = k, excess, above / (2.0 if kept < 0 else 1.0), -1
         return hi
 
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, finite_number, safe_exp, sharper
+from hpcalc.laws.helpers import ONE, finite_number, sharper
 from hpcalc.laws.inversion import HEAD, Inverse
+from hpcalc.laws.tails import log_integral
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 
 if TYPE_CHECKING:
     import random
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
+
+
+def safe_exp(x: float) -> float:
+    """``exp(x)``, inf where it exceeds the largest double."""
+    return math.exp(x) if x < 709.78 else math.inf
 
 
 class RunCount(ABC):
@@ -63,10 +70,6 @@ class RunCount(ABC):
         return None
 
     @abstractmethod
-    def cumulant(self, s: float) -> float:
-        """``log E[exp(s K)]`` for ``s >= 0``: the logarithm of f(e^s); inf where that diverges."""
-
-    @abstractmethod
     def log_pmf(self, k: Array) -> Array:
         """``log P[K = k]`` for an array of whole numbers."""
 
@@ -94,26 +97,35 @@ class RunCount(ABC):
         >>> Poisson(40.0).quantile(0.99)
         55
         """
-        remedy = "give a probability between 0 and 1"
-        number = finite_number("p", p, remedy)
-        if not 0.0 < number < 1.0:
-            raise InvalidInput("p", p, remedy)
-        upper = number > 0.5
-        return self._inverse[upper](math.log(1.0 - number if upper else number))
+        number = finite_number("p", p, "give a probability between 0 and 1", lambda number: 0.0 < number < 1.0)
+        below, above = self._inverses
+        return above(-math.log(1.0 - number)) if number > 0.5 else below(math.log(number))
 
     def sample(self, rng: random.Random) -> int:
         """Draw one K by inversion of its distribution function, with random bits from ``rng``.
 
         The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
+
+        Raises
+        ------
+        InvalidInput
+            For ``Threshold`` and ``AnyRuns``, whose runs are not counted beforehand.
         """
-        upper = bool(rng.getrandbits(1))
-        tail = (2 * rng.getrandbits(256) + 1) / (1 << 258)  # uniform in (0, 1/2)
-        return self._inverse[upper](math.log(tail))
+        if self.name in NOT_DRAWN:
+            raise InvalidInput("law", self.name, NOT_DRAWN[self.name])
+        below, above = self._inverses
+        upper = rng.getrandbits(1)
+        log_tail = math.log((2 * rng.getrandbits(256) + 1) / (1 << 258))  # of a uniform number in (0, 1/2)
+        return above(-log_tail) if upper else below(log_tail)
 
     @cached_property
-    def _inverse(self) -> tuple[Inverse, Inverse]:
-        """Where ``P[K <= k]`` comes up, and ``P[K > k]`` down, to what is asked."""
-        return Inverse(self, upper=False), Inverse(self, upper=True)
+    def _inverses(self) -> tuple[Inverse, Inverse]:
+        """Where ``log P[K <= k]``, and where ``-log P[K > k]``, comes up to what is asked."""
+        p = np.exp(self.log_pmf(np.arange(float(HEAD))))
+        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(HEAD - 1)))[::-1])[::-1]
+        with np.errstate(divide="ignore"):
+            heads = np.log(np.cumsum(p)), -np.log(above)
+        return Inverse(heads[0], self.log_cdf), Inverse(heads[1], lambda k: -self.log_sf(k))
 
 
 def checked_law(value: object) -> RunCount:
@@ -202,10 +214,16 @@ class Law(BestOfK):
         ``log_width`` is ``log(hi.u - lo.u)``, from the caller who knows it without cancellation.
         """
 
-    @property
-    @abstractmethod
+    @cached_property
     def expected_quantile(self) -> float:
         """``E[K/(K+1)]``: mean rank of the best of K independent uniform scores."""
+
+        # the integral of 1 - f(1-u) over [0, 1], by the log odds of u
+        def log_g(z: Array) -> Array:
+            rank = Prob.from_logit(z)
+            return np.asarray(self.log_survival(rank) + rank.log_u + rank.log_q, dtype=float)
+
+        return math.exp(log_integral(log_g, -50.0, 50.0, 0.0, 0.0))
 
     @property
     def affine_power(self) -> bool:
@@ -234,51 +252,24 @@ class Law(BestOfK):
         ``P[K' = k]`` is proportional to ``P[K = k] exp(k log_keep)``: K' of Papernot and Steinke 2022, Lemma 20.
         """
 
-    @abstractmethod
-    def log_tail_mean(self, m: int) -> float:
-        """``log E[K; K > m]``, m >= 0."""
-
-    @property
-    def log_mean_given_run(self) -> float:
-        """``log E[K | K >= 1]``; laws override it where it would lose digits as ``P[K = 0] -> 1``."""
-        return self.log_mean - self.log_prob_run
-
     @cached_property
     def log_prob_run(self) -> float:
         """``log P[K >= 1]``."""
         return float(self.log_survival(ONE))
 
 
+def _of_law(name: str) -> Any:
+    return property(lambda self: getattr(self.law, name), doc=getattr(RunCount, name).__doc__)
+
+
 class SameCount(RunCount):
     """A search whose K has the law of another one, ``law``."""
 
     law: RunCount
-
-    @property
-    def log_mean(self) -> float:
-        return self.law.log_mean
-
-    @property
-    def mean(self) -> float:
-        return self.law.mean
-
-    @property
-    def sd(self) -> float:
-        return self.law.sd
-
-    @property
-    def log_prob_zero(self) -> float:
-        return self.law.log_prob_zero
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.law.max_runs
-
-    def cumulant(self, s: float) -> float:
-        return self.law.cumulant(s)
-
-    def log_pmf(self, k: Array) -> Array:
-        return self.law.log_pmf(k)
-
-    def log_sf(self, k: int) -> float:
-        return self.law.log_sf(k)
+    log_mean = _of_law("log_mean")
+    mean = _of_law("mean")
+    sd = _of_law("sd")
+    log_prob_zero = _of_law("log_prob_zero")
+    max_runs = _of_law("max_runs")
+    log_pmf = _of_law("log_pmf")
+    log_sf = _of_law("log_sf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import checked_keep, finite_number, log_hazard, log_minus, whole_number
+from hpcalc.laws.helpers import ZERO, checked_keep, finite_number, log_minus, whole_number
 from hpcalc.laws.law import Echo, Law, RunCount, checked_law
 from hpcalc.laws.powersums import PowerSum
-from hpcalc.logspace import Array, Prob, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, softplus
 
 _LARGEST_CUTOFF = 100_000
 
@@ -29,12 +29,6 @@ class _Tabular(Law):
         """Values of K, increasing, and the logarithms of their probabilities (which sum to 1)."""
 
     @cached_property
-    def _some(self) -> tuple[Array, Array]:
-        """The table over K >= 1, without what cannot change the last digit of a sum below."""
-        k, log_p = self._table
-        return _trimmed(k[k >= 1.0], log_p[k >= 1.0], lambda k: np.log(k))
-
-    @cached_property
     def _cumulative(self) -> tuple[Array, Array, Array]:
         """``k, log P[K <= k], log P[K > k]`` at the values of K."""
         k, log_p = self._table
@@ -43,10 +37,9 @@ class _Tabular(Law):
             above = np.concatenate([np.cumsum(p[::-1])[::-1][1:], [0.0]])
             return k, np.minimum(np.log(np.cumsum(p)), 0.0), np.minimum(np.log(above), 0.0)
 
-    @cached_property
+    @property
     def log_mean(self) -> float:
-        k, log_p = self._some
-        return float(logsumexp(log_p + np.log(k)))
+        return float(self.log_density(ZERO))
 
     @cached_property
     def sd(self) -> float:
@@ -56,7 +49,7 @@ class _Tabular(Law):
     @cached_property
     def log_prob_zero(self) -> float:
         # by the odds, so that it keeps its digits as P[K = 0] -> 1
-        return -float(softplus(logsumexp(self._some[1]) - self.log_pmf(np.zeros(()))))
+        return -float(softplus(self._sums[0].log_value(ZERO.log_q) - self.log_pmf(np.zeros(()))))
 
     def log_sf(self, k: int) -> float:
         values, _, above = self._cumulative
@@ -68,10 +61,6 @@ class _Tabular(Law):
         i = int(np.searchsorted(values, float(k), side="right"))
         return float(below[i - 1]) if i else -math.inf
 
-    def cumulant(self, s: float) -> float:
-        k, log_p = self._table
-        return float(logsumexp(log_p + k * s))
-
     def log_pmf(self, k: Array) -> Array:
         values, log_p = self._table
         k = np.asarray(k, dtype=float)
@@ -79,22 +68,21 @@ class _Tabular(Law):
         return np.where(values[i] == k, log_p[i], -np.inf)
 
     @cached_property
-    def _sums(self) -> tuple[PowerSum, PowerSum]:
-        """``sum p_k x^k`` over K >= 1, and its derivative."""
-        k, log_p = self._some
-        return PowerSum(k, log_p), PowerSum(k - 1.0, log_p + np.log(k))
+    def _sums(self) -> tuple[PowerSum, PowerSum, PowerSum]:
+        """``f(x) - P[K = 0]``, ``f'(x)`` and ``f''(x)`` as sums of powers."""
+        k, log_p = self._table
+        some = np.maximum(k, 2.0)
+        return (
+            _trimmed(k, np.where(k >= 1.0, log_p, -np.inf)),
+            _trimmed(k - 1.0, np.where(k >= 1.0, log_p + np.log(np.maximum(k, 1.0)), -np.inf)),
+            _trimmed(k - 2.0, np.where(k >= 2.0, log_p + np.log(some) + np.log(some - 1.0), -np.inf)),
+        )
 
     def log_density(self, rank: Prob) -> Array:
         return self._sums[1].log_value(rank.log_q)
 
     def log_density_slope(self, rank: Prob) -> Array:
-        return self._slope_sum.log_value(rank.log_q)
-
-    @cached_property
-    def _slope_sum(self) -> PowerSum:
-        k, log_p = self._table
-        k, log_p = _trimmed(k[k >= 2.0], log_p[k >= 2.0], lambda k: np.log(k) + np.log(k - 1.0))
-        return PowerSum(k - 2.0, log_p + np.log(k) + np.log(k - 1.0))
+        return self._sums[2].log_value(rank.log_q)
 
     def log_parts(self, rank: Prob) -> tuple[Array, Array]:
         log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
@@ -104,18 +92,13 @@ class _Tabular(Law):
         base = np.asarray(lo.log_q, dtype=float)
         with np.errstate(invalid="ignore"):
             share = np.where(np.isneginf(log_width), -np.inf, np.asarray(log_width) - base)
-        out = self._sums[0].log_drop(np.where(np.isneginf(base), 0.0, base), log_hazard(share))
+        out = self._sums[0].log_drop(np.where(np.isneginf(base), 0.0, base), log_minus(share, log1mexp(share)))
         return np.asarray(np.where(np.isneginf(base), -np.inf, out), dtype=float)
 
     @property
     def expected_quantile(self) -> float:
         k, log_p = self._table
         return math.fsum((np.exp(log_p) * k / (k + 1.0)).tolist())
-
-    def log_tail_mean(self, m: int) -> float:
-        k, log_p = self._table
-        beyond = k > m
-        return float(logsumexp(log_p[beyond] + np.log(k[beyond]))) if beyond.any() else -math.inf
 
     def thin(self, log_keep: float) -> Law:
         k, log_p = self._table
@@ -124,12 +107,13 @@ class _Tabular(Law):
         return FinitePmf(tuple((int(a), float(b)) for a, b in zip(k, p, strict=True)))
 
 
-def _trimmed(k: Array, log_p: Array, log_weight: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """The table up to where no more is to come of the sum of ``weight(k) p_k``: of ``weight(k) p_k x^k`` still less."""
-    log_w = log_p + log_weight(k)
+def _trimmed(k: Array, log_w: Array) -> PowerSum:
+    """Sum of ``w x^k``, k >= 0, up to where nothing is to come of it at x = 1: for smaller x it is still less."""
+    some = np.isfinite(log_w)
+    k, log_w = k[some], log_w[some]
     w = np.exp(log_w - log_w.max(initial=-1e308))
     count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
-    return k[:count], log_p[:count]
+    return PowerSum(k[:count], log_w[:count])
 
 
 @dataclass(frozen=True)
@@ -278,11 +262,6 @@ class AtMost(_Cut):
     def log_kept(self) -> float:
         """``log P[K <= m]`` under the law before the condition."""
         return float(logsumexp(self.law.log_pmf(np.arange(self.m + 1.0))))
-
-    @cached_property
-    def log_tail_mass(self) -> float:
-        """``log P[K > m]`` under the law before the condition."""
-        return self.law.log_sf(self.m)
 
     def thin(self, log_keep: float) -> AtMost:
         return AtMost(self.law.thin(log_keep), self.m)

@@ -17,7 +17,6 @@ from hpcalc.laws import (
     FinitePmf,
     Fixed,
     Poisson,
-    Threshold,
     TruncatedNegativeBinomial,
 )
 from hpcalc.questions.measures import best_score, success_probability
@@ -156,14 +155,3 @@ def test_how_long_a_search_takes():
     assert [quantile_or_none(Poisson(1.0), p) for p in (0.5, 0.95, 0.99)] == [1, 3, 4]
     assert quantile_or_none(TNB.with_mean(40.0, eta=0.0), 0.99) == 416
     assert quantile_or_none(TNB.from_log_gamma(0.0, -900.0), 0.99) is None
-
-
-@pytest.mark.parametrize("law", [*LAWS, Threshold(0.3)], ids=repr)
-def test_cumulant_by_summing_over_k(law):
-    p = pmf(law, 3000)
-    k = np.arange(p.size)
-    for s in (0.0, 1e-9, 1e-3, 0.05):
-        with np.errstate(over="ignore"):
-            want = float(np.sum(p * np.expm1(k * s)))
-        if math.isfinite(law.cumulant(s)) and p[-1] * math.exp(3000 * s) < 1e-20:
-            assert math.expm1(law.cumulant(s)) == pytest.approx(want, rel=1e-7, abs=1e-15)
