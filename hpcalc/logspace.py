@@ -201,6 +201,11 @@ class Prob(NamedTuple):
         """Plain ``u`` (may underflow)."""
         return np.asarray(np.exp(self.log_u), dtype=float)
 
+    @property
+    def logit(self) -> Array:
+        """``log(u / (1 - u))``."""
+        return self.log_u - self.log_q
+
     def take(self, index: int | slice | Mask | Indices) -> Prob:
         """Select elements, as ``ndarray.__getitem__`` does."""
         return Prob(np.asarray(self.log_u[index]), np.asarray(self.log_q[index]))

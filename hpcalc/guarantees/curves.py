@@ -16,7 +16,7 @@ from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, search_orders, tradeoff_from_rdp
 from hpcalc.guarantees.search import dominating_pair
-from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
+from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct
 
 __all__ = [
@@ -355,13 +355,5 @@ class ProfileCurve(Guarantee):
     def breakpoints(self) -> Array:
         return self.pair.breakpoints
 
-    def region(self, rank: Prob) -> Prob:
-        return self.pair.region(rank)
-
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        t, log_delta = self._arrays
-        if log_delta[-1] == 0.0:
-            return None
-        ahead = t > 0.0  # a point at 0 is the same line in both directions
-        both = np.concatenate([-t[ahead][::-1], t]), np.concatenate([log_delta[ahead][::-1], log_delta])
-        return from_lines(*both, attained=True)
+        return self.pair.tradeoff(direction) if self.finite else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.loss_grid import Tails
-from hpcalc.guarantees.tradeoff import Tradeoff, from_lines
+from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
 __all__ = [
@@ -96,7 +96,6 @@ class Guarantee(ABC):
     def _log_profile(self, t: Array) -> Array:
         """``log_profile`` for ``t >= 0``."""
 
-    @abstractmethod
     def region(self, rank: Prob) -> Prob:
         """Largest probability under one input of an event of probability ``u`` under a neighbour.
 
@@ -110,6 +109,9 @@ class Guarantee(ABC):
         Prob
             The probabilities ``v >= u``, same shape.
         """
+        curves = [self.tradeoff(direction) for direction in ((0,) if self.symmetric else (0, 1))]
+        images = [certain(rank) if curve is None else curve.region(rank) for curve in curves]
+        return Prob(np.max([v.log_u for v in images], axis=0), np.min([v.log_q for v in images], axis=0))
 
     def log_profile(self, t: Array | float) -> Array:
         """Logarithm of the privacy profile ``delta(t)`` at ``epsilon = t``.
@@ -149,8 +151,8 @@ class Guarantee(ABC):
         if not self.finite:
             return None
         t = np.concatenate([[0.0], np.geomspace(1e-6, min(self.pure_epsilon, 1e4), 400)])
-        ahead, back = (self.log_profile_of(side, t) for side in (direction, 1 - direction))
-        return from_lines(np.concatenate([-t[:0:-1], t]), np.concatenate([back[:0:-1], ahead]))
+        ahead, back = ((t, self.log_profile_of(side, t)) for side in (direction, 1 - direction))
+        return from_masses(*least_masses(ahead, back))
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         """Points of the trade-off curve of a mechanism with this guarantee; None where none is known."""

@@ -48,7 +48,7 @@ class _Several(Guarantee):
         return np.asarray(np.max([self.log_profile_of(direction, t) for direction in directions], axis=0))
 
     def region(self, rank: Prob) -> Prob:
-        out = self.pair.region(rank)
+        out = super().region(rank)
         return out if self.exact_profile else smaller(out, region_from_rdp(self, rank, self.orders))
 
     def tradeoff(self, direction: int = 0) -> Tradeoff:

@@ -22,16 +22,15 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders, normal_score
-from hpcalc.guarantees.loss_distribution import LossTable
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
-from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, logsumexp
+from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
+from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
 
 __all__ = ["DominatingPair"]
 
 _INF = math.inf
-_LINES = 300  # of the profile that make the region; any of them are valid
+_NODES = 300  # of a grid of ranks, at corners
 _NEAR_ONE = 1e-4  # below order 1 + this the divergence of the order above is given: it does not fall with the order
 _MARGIN = 4e-14  # covers the rounding of a moment's logarithm, times its order
 
@@ -191,14 +190,12 @@ class DominatingPair(Guarantee):
 
     def tradeoff(self, direction: int = 0) -> Tradeoff:
         """The curve W of (P, Q), or of (Q, P) where ``direction`` is 1: outcomes by decreasing likelihood ratio."""
-        if direction:
-            return self.reversed().tradeoff()
-        above, below = self._above, self._below
-        first = int(np.isneginf(self.loss).sum())  # outcomes of Q alone are part of no event of least Q-mass
-        events = slice(None, first - 1 if first else None, -1)
-        x, w = (Prob(np.minimum(up, 0.0), np.minimum(down, 0.0)) for up, down in zip(above, below, strict=True))
-        ratio = -self.loss[::-1][: self.loss.size - first]
-        return Tradeoff(x.take(events), w.take(events), np.concatenate([ratio, ratio[-1:]]), self.attained)
+        return self._curves[direction]
+
+    @cached_property
+    def _curves(self) -> tuple[Tradeoff, Tradeoff]:
+        back = self.reversed()
+        return tuple(from_masses(one.loss, one.log_p, one.log_q, one.attained) for one in (self, back))  # type: ignore[return-value]
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of the loss in direction 0, for convolutions."""
@@ -207,20 +204,10 @@ class DominatingPair(Guarantee):
         return Tails(*(np.minimum(sums[at], 0.0) for sums in (p_above, p_below, q_above, q_below)))
 
     @cached_property
-    def _lines(self) -> tuple[Array, Array]:
-        t = distinct(np.concatenate([[0.0], np.abs(self.loss[np.isfinite(self.loss)])]))
-        some: Indices = distinct(np.linspace(0, t.size - 1, min(t.size, _LINES)).astype(np.intp))
-        return t[some], self.log_profile(t[some])
-
-    @cached_property
     def breakpoints(self) -> Array:
-        ends = [self.tradeoff(direction).w for direction in (0, 1)]
-        scores = np.concatenate([normal_score(end) for end in ends])
+        scores = np.concatenate([normal_score(curve.w) for curve in self._curves])
         scores = distinct(scores[np.isfinite(scores)])
-        return scores[distinct(np.linspace(0, max(scores.size - 1, 0), min(scores.size, _LINES)).astype(np.intp))]
-
-    def region(self, rank: Prob) -> Prob:
-        return LossTable(*self._lines).region(rank)
+        return scores[:: math.ceil(scores.size / _NODES) or 1]
 
 
 def _sums(log_mass: Array) -> Array:

@@ -1,11 +1,7 @@
 """Dominating pairs from privacy profiles: of a search, of a curve given by points, of any guarantee, of compositions.
 
-A convex, nonincreasing H with ``H(0) = 1`` and ``H(a) >= max(0, 1 - a)`` is the hockey-stick curve of a pair of laws
-(Zhu, Dong and Wang 2022). Upper values at finitely many orders, joined by their lower convex hull, lie above the true
-curve and are the curve of a finite pair: slopes jump at the nodes, each jump is the Q-mass of one outcome.
-
-Orders below 1 are those of the other direction with the roles of P and Q exchanged. Their masses are computed there:
-``1 - a (1 - delta)`` has no digits of ``delta`` left where ``a`` is small.
+Upper values of a hockey-stick curve at finitely many orders, joined by their lower convex hull, lie above the true
+curve and are the curve of a finite pair (:func:`hpcalc.guarantees.tradeoff.least_masses`).
 """
 
 from __future__ import annotations
@@ -18,12 +14,12 @@ import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.logspace import Array, distinct, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
+from hpcalc.guarantees.tradeoff import least_masses
+from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
 
 __all__ = ["FEW", "FLOOR", "composed", "dominating_pair", "pair_of", "profile_nodes", "profile_pair", "sum_in_rows"]
 
 _INF = math.inf
-_RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
 FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
 _FAR = 2.0**30  # a loss beyond all others
 _ROUNDS = 30
@@ -55,66 +51,7 @@ def dominating_pair(
     >>> pair.loss, np.exp(pair.log_p).round(4)
     (array([-1.,  1.]), array([0.2689, 0.7311]))
     """
-    at_zero = [float(log_delta[0]) for t, log_delta in (forward, backward) if t[0] == 0.0]
-    log_total = min([0.0, *(value + _RAISE for value in at_zero)])  # total variation is the same in both directions
-    sides = [_positive(*side, log_total) for side in (forward, backward)]
-    log_total = min(log_total, _bridge(*sides[0], *sides[1]))
-    (t, up_q, up_infinite), (s, down_p, down_infinite) = (_jumps(*side, log_total) for side in sides)
-    log_q = np.concatenate([[down_infinite], (down_p + s)[::-1], up_q, [-_INF]])
-    log_p = np.concatenate([[-_INF], down_p[::-1], up_q + t, [up_infinite]])
-    middle = log1mexp(min(float(max(logsumexp(log_p), logsumexp(log_q))), 0.0))
-    here = 1 + s.size  # an outcome of loss 0 takes the rest of both laws
-    loss = np.insert(np.concatenate([[-_INF], -s[::-1], t, [_INF]]), here, 0.0)
-    log_p, log_q = np.insert(log_p, here, middle), np.insert(log_q, here, middle)
-    keep = np.isfinite(log_p) | np.isfinite(log_q)
-    return DominatingPair(loss[keep], log_p[keep], log_q[keep], attained)
-
-
-def _positive(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array]:
-    """The nodes with ``t > 0``, raised; where there is none, one far out that says no more than t = 0 does."""
-    later = t > 0.0
-    if not later.any():
-        return np.array([700.0]), np.array([log_total])
-    return t[later], np.minimum(np.minimum.accumulate(log_delta[later]) + _RAISE, 0.0)
-
-
-def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
-    """Log of the least value at order 1 of a chord between a node of either direction.
-
-    The chord between ``(a, d)`` above order 1 and the other direction's ``(b, g)`` has there the value
-    ``((a-1)(b-1+g) + (b-1) d) / (ab-1)``. Tangents from either end in turn find the chord below which no node lies.
-    At order 0 the curve is 1, which is a node of either direction too: the chord to ``(a, d)`` is ``1 - (1-d)/a`` at 1.
-    """
-
-    def chords(i: int | slice, j: int | slice) -> Array:
-        a, b = log_expm1(t[i]), log_expm1(s[j])
-        return np.asarray(logaddexp(a + logaddexp(b, log_down[j]), b + log_up[i]) - log_expm1(t[i] + s[j]))
-
-    ends = [float(np.min(logaddexp(log1mexp(-at), log_d - at))) for at, log_d in ((t, log_up), (s, log_down))]
-    i, best = 0, _INF
-    for _ in range(t.size + s.size):
-        j = int(np.argmin(chords(i, slice(None))))
-        i = int(np.argmin(chords(slice(None), j)))
-        value = float(chords(i, j))
-        if value >= best:
-            break
-        best = value
-    return min(best, *ends)
-
-
-def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, float]:
-    """Corners ``t > 0`` of the hull of the nodes and ``(0, log_total)``, the logs of its slope's jumps, and the end."""
-    t = np.concatenate([[0.0], t])
-    log_delta = np.concatenate([[log_total], np.minimum(log_delta, log_total)])
-    while True:
-        slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
-        corner = np.concatenate(
-            [[True], slope[1:] < slope[:-1], [True]]
-        )  # what is above a chord is no part of the hull
-        if corner.all():
-            break
-        t, log_delta = t[corner], log_delta[corner]
-    return t[1:], logsubexp(slope, np.append(slope[1:], -_INF)), float(log_delta[-1])
+    return DominatingPair(*least_masses(forward, backward), attained)
 
 
 def profile_nodes(

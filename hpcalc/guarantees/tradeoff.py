@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcalc.logspace import Array, Indices, Prob, log1mexp, logaddexp, logsubexp
+from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
-__all__ = ["Tradeoff", "from_lines", "from_points"]
+__all__ = ["Tradeoff", "from_masses", "from_points", "least_masses"]
+
+_RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
+_ROUNDING = -30.0  # logarithm of the relative error of a mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,24 @@ class Tradeoff:
             self.w.complement().take(back), self.x.complement().take(back), -self.log_slope[back], self.attained
         )
 
+    def region(self, rank: Prob) -> Prob:
+        """``V(u) = 1 - W(1-u)`` as far as the lines of the two points beside it limit it."""
+        x = rank.complement()
+        right = np.clip(np.searchsorted(self.x.logit, x.logit, side="left"), 1, self.log_slope.size - 1)
+        (x0, w0, slope0), (x1, w1, slope1) = (
+            (self.x.take(i), self.w.take(i), self.log_slope[i]) for i in (right - 1, right)
+        )
+        rise, fall = slope0 + _distance(x0, x), slope1 + _distance(x, x1)
+        # both W and V by both lines: each has its digits where it is small, and a difference pays for its rounding
+        log_w = np.maximum(logaddexp(w0.log_u, rise), logsubexp(w1.log_u, logaddexp(fall, w1.log_u + _ROUNDING)))
+        log_v = np.minimum(logaddexp(logsubexp(w0.log_q, rise), w0.log_q + _ROUNDING), logaddexp(w1.log_q, fall))
+        return Prob(np.clip(log_v, rank.log_u, 0.0), np.minimum(log_w, rank.log_q))
+
+
+def _distance(low: Prob, high: Prob) -> Array:
+    """Logarithm of ``high - low``, by masses or by their complements, whichever are small."""
+    return np.where(high.log_u < high.log_q, logsubexp(high.log_u, low.log_u), logsubexp(low.log_q, high.log_q))
+
 
 def from_points(x: Prob, w: Prob, log_slope: Array, attained: bool = False, ends: float = math.inf) -> Tradeoff:
     """A curve through (0, 0), the points given and (1, 1); ``ends`` is the largest slope there is, as a logarithm."""
@@ -55,82 +76,88 @@ def from_points(x: Prob, w: Prob, log_slope: Array, attained: bool = False, ends
     return Tradeoff(x, w, np.concatenate([[-ends], log_slope, [ends]]), attained)
 
 
-def from_lines(t: Array, log_delta: Array, attained: bool = False) -> Tradeoff:
-    """The curve that a privacy profile allows: ``W(x) >= e^-t (x - delta(t))`` for every real t.
-
-    Parameters
-    ----------
-    t : ndarray, shape (n,)
-        Increasing real numbers.
-    log_delta : ndarray, shape (n,)
-        Where ``t >= 0`` logarithms of the profile. Where ``t < 0`` those of the *other* direction's profile at ``-t``,
-        whose line ``1 - W(x) <= delta'(-t) + e^-t (1 - x)`` is the same one without cancellation.
-    attained : bool
-        Whether one pair of laws has the corners of the lines' maximum as points: a profile of finitely many outcomes,
-        given at each of its breakpoints.
-
-    Returns
-    -------
-    Tradeoff
-        The corners of the maximum of the lines and 0.
-
-    Examples
-    --------
-    >>> curve = from_lines(np.array([-1.0, 1.0]), np.array([-np.inf, -np.inf]))
-    >>> curve.x.u.round(4), curve.w.u.round(4)
-    (array([0.    , 0.7311, 1.    ]), array([0.    , 0.2689, 1.    ]))
-    """
-    t, log_delta = t[::-1], log_delta[::-1]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # each line twice: w = s (x - d) and 1 - w = a + s (1 - x), which keep their digits near 0 and near 1
-        log_d = np.where(t >= 0.0, log_delta, log1mexp(np.minimum(t + log1mexp(log_delta), 0.0)))
-        log_a = np.where(t >= 0.0, log1mexp(np.minimum(log1mexp(log_delta) - t, 0.0)), log_delta)
-        keep = _envelope(-t, log_d, log_a)
-        slope, log_d, log_a = -t[keep], log_d[keep], log_a[keep]
-        x = _meet(slope, log_d, log_a)
-        w = _both(slope[:-1] + logsubexp(x.log_u, log_d[:-1]), logaddexp(log_a[:-1], slope[:-1] + x.log_q))
-    flat = [True] if log_d[0] > -math.inf else []  # W is 0 up to where the first line starts
-    start = _both(log_d[: len(flat)], log1mexp(log_d[: len(flat)]))
-    zero = np.array([-math.inf])
-    xs = [np.concatenate([zero, start.log_u, x.log_u, [0.0]]), np.concatenate([[0.0], start.log_q, x.log_q, zero])]
-    first = np.full(1 + len(flat), -math.inf)
-    ws = [np.concatenate([first, w.log_u, log1mexp(log_a[-1:])]), np.concatenate([first, w.log_q, log_a[-1:]])]
-    ws[1][: 1 + len(flat)] = 0.0
-    slopes = np.concatenate([first[1:], slope, slope[-1:]])
-    return Tradeoff(Prob(*xs), Prob(*ws), slopes, attained)
-
-
-def _both(log_u: Array, log_q: Array) -> Prob:
-    """A probability from estimates of both its logarithms: each is taken from the other where that is the smaller."""
-    log_u, log_q = np.minimum(log_u, 0.0), np.minimum(log_q, 0.0)
-    low = log_u <= log_q
-    return Prob(np.where(low, log_u, log1mexp(log_q)), np.where(low, log1mexp(log_u), log_q))
-
-
-def _meet(slope: Array, log_d: Array, log_a: Array) -> Prob:
-    """Where neighbouring lines meet: ``x = (s2 d2 - s1 d1)/(s2 - s1)``, ``1 - x = (a1 - a2)/(s2 - s1)``."""
-    steeper = logsubexp(slope[1:], slope[:-1])
-    return _both(
-        logsubexp(slope[1:] + log_d[1:], slope[:-1] + log_d[:-1]) - steeper, logsubexp(log_a[:-1], log_a[1:]) - steeper
+def from_masses(loss: Array, log_p: Array, log_q: Array, attained: bool = False) -> Tradeoff:
+    """The curve of two laws P, Q on finitely many outcomes, by increasing ``loss = log(p/q)``: W is least Q-mass."""
+    first = int(np.isneginf(loss).sum())  # outcomes of Q alone are part of no event of least Q-mass
+    events = slice(None, first - 1 if first else None, -1)  # outcomes by decreasing likelihood ratio
+    none = np.array([-math.inf])
+    x, w = (
+        Prob(
+            np.minimum(np.append(np.logaddexp.accumulate(log_mass[::-1])[::-1], none), 0.0),
+            np.minimum(np.append(none, np.logaddexp.accumulate(log_mass)), 0.0),
+        ).take(events)
+        for log_mass in (log_p, log_q)
     )
+    slope = -loss[first:][::-1]
+    return Tradeoff(x, w, np.append(slope, slope[-1:]), attained)
 
 
-def _envelope(slope: Array, log_d: Array, log_a: Array) -> Indices:
-    """Which lines, by increasing slope, are part of their maximum on [0, 1]."""
-    kept: list[int] = []
-    starts: list[float] = []  # logit of x from which on each kept line is the largest
-    for i in range(slope.size):
-        at = -math.inf
-        while kept:
-            pair = np.array([kept[-1], i])
-            x = _meet(slope[pair], log_d[pair], log_a[pair])
-            at = float(x.log_u[0] - x.log_q[0])
-            if at > starts[-1]:
-                break
-            kept.pop()
-            starts.pop()
-            at = -math.inf
-        if at < math.inf:
-            kept.append(i)
-            starts.append(at)
-    return np.array(kept, dtype=np.intp)
+def least_masses(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+    """Losses and log masses of P and Q, the pair whose profiles are the lower convex hulls of nodes, raised by 1e-11.
+
+    The nodes are distinct increasing ``t >= 0`` and upper bounds on ``log delta`` there, of direction 0 and of 1. A
+    convex, nonincreasing H with ``H(0) = 1`` and ``H(a) >= max(0, 1 - a)`` is the hockey-stick curve of a pair of laws
+    (Zhu, Dong and Wang 2022): slopes jump at the nodes, each jump is the Q-mass of one outcome. Orders below 1 are
+    those of the other direction with the roles of P and Q exchanged. Their masses are computed there:
+    ``1 - a (1 - delta)`` has no digits of ``delta`` left where ``a`` is small.
+    """
+    at_zero = [float(log_delta[0]) for t, log_delta in (forward, backward) if t[0] == 0.0]
+    log_total = min([0.0, *(value + _RAISE for value in at_zero)])  # total variation is the same in both directions
+    sides = [_positive(*side, log_total) for side in (forward, backward)]
+    log_total = min(log_total, _bridge(*sides[0], *sides[1]))
+    (t, up_q, up_infinite), (s, down_p, down_infinite) = (_jumps(*side, log_total) for side in sides)
+    log_q = np.concatenate([[down_infinite], (down_p + s)[::-1], up_q, [-math.inf]])
+    log_p = np.concatenate([[-math.inf], down_p[::-1], up_q + t, [up_infinite]])
+    middle = log1mexp(min(float(max(logsumexp(log_p), logsumexp(log_q))), 0.0))
+    here = 1 + s.size  # an outcome of loss 0 takes the rest of both laws
+    loss = np.insert(np.concatenate([[-math.inf], -s[::-1], t, [math.inf]]), here, 0.0)
+    log_p, log_q = np.insert(log_p, here, middle), np.insert(log_q, here, middle)
+    keep = np.isfinite(log_p) | np.isfinite(log_q)
+    return loss[keep], log_p[keep], log_q[keep]
+
+
+def _positive(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array]:
+    """The nodes with ``t > 0``, raised; where there is none, one far out that says no more than t = 0 does."""
+    later = t > 0.0
+    if not later.any():
+        return np.array([700.0]), np.array([log_total])
+    return t[later], np.minimum(np.minimum.accumulate(log_delta[later]) + _RAISE, 0.0)
+
+
+def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
+    """Log of the least value at order 1 of a chord between a node of either direction.
+
+    The chord between ``(a, d)`` above order 1 and the other direction's ``(b, g)`` has there the value
+    ``((a-1)(b-1+g) + (b-1) d) / (ab-1)``. Tangents from either end in turn find the chord below which no node lies.
+    At order 0 the curve is 1, which is a node of either direction too: the chord to ``(a, d)`` is ``1 - (1-d)/a`` at 1.
+    """
+
+    def chords(i: int | slice, j: int | slice) -> Array:
+        a, b = log_expm1(t[i]), log_expm1(s[j])
+        return np.asarray(logaddexp(a + logaddexp(b, log_down[j]), b + log_up[i]) - log_expm1(t[i] + s[j]))
+
+    ends = [float(np.min(logaddexp(log1mexp(-at), log_d - at))) for at, log_d in ((t, log_up), (s, log_down))]
+    i, best = 0, math.inf
+    for _ in range(t.size + s.size):
+        j = int(np.argmin(chords(i, slice(None))))
+        i = int(np.argmin(chords(slice(None), j)))
+        value = float(chords(i, j))
+        if value >= best:
+            break
+        best = value
+    return min(best, *ends)
+
+
+def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, float]:
+    """Corners ``t > 0`` of the hull of the nodes and ``(0, log_total)``, the logs of its slope's jumps, and the end."""
+    t = np.concatenate([[0.0], t])
+    log_delta = np.concatenate([[log_total], np.minimum(log_delta, log_total)])
+    while True:
+        slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
+        corner = np.concatenate(
+            [[True], slope[1:] < slope[:-1], [True]]
+        )  # what is above a chord is no part of the hull
+        if corner.all():
+            break
+        t, log_delta = t[corner], log_delta[corner]
+    return t[1:], logsubexp(slope, np.append(slope[1:], -math.inf)), float(log_delta[-1])
