@@ -24,143 +24,39 @@ __version__ = "0.2.0"
 __date__ = "2026-11-28"  # of the release; printed in the man pages, which must not change from build to build
 
 if TYPE_CHECKING:
+    # isort: off
+    # fmt: off
     from hpcalc.drawing import best_of_k, draw
-    from hpcalc.errors import (
-        DataFileError,
-        ExitCode,
-        HpcalcError,
-        InvalidInput,
-        MissingExtra,
-        NoFiniteBound,
-        TargetOutOfReach,
-    )
-    from hpcalc.guarantees import (
-        ZCDP,
-        ApproxDP,
-        Gaussian,
-        Guarantee,
-        Laplace,
-        ProfileCurve,
-        PureDP,
-        RDPCurve,
-        compose,
-        repeat,
-    )
+    from hpcalc.errors import (DataFileError, ExitCode, HpcalcError, InvalidInput, MissingExtra, NoFiniteBound,
+                               TargetOutOfReach)
+    from hpcalc.guarantees import (ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve,
+                                   compose, repeat)
     from hpcalc.guarantees.dpsgd import DPSGD
-    from hpcalc.laws import (
-        Adaptive,
-        AnyRuns,
-        AtLeastOne,
-        AtMost,
-        Binomial,
-        Clamped,
-        FinitePmf,
-        Fixed,
-        Geometric,
-        Law,
-        Logarithmic,
-        Poisson,
-        RunCount,
-        Threshold,
-        TruncatedNegativeBinomial,
-        make_law,
-        parse_law,
-    )
+    from hpcalc.laws import (Adaptive, AnyRuns, AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Geometric,
+                             Law, Logarithmic, Poisson, RunCount, Threshold, TruncatedNegativeBinomial, make_law,
+                             parse_law)
     from hpcalc.questions import bound, compare, convert, plan, utility
+    # fmt: on
+    # isort: on
 
 __all__ = [
-    "DPSGD",
-    "ZCDP",
-    "Adaptive",
-    "AnyRuns",
-    "ApproxDP",
-    "AtLeastOne",
-    "AtMost",
-    "Binomial",
-    "Clamped",
-    "DataFileError",
-    "ExitCode",
-    "FinitePmf",
-    "Fixed",
-    "Gaussian",
-    "Geometric",
-    "Guarantee",
-    "HpcalcError",
-    "InvalidInput",
-    "Laplace",
-    "Law",
-    "Logarithmic",
-    "MissingExtra",
-    "NoFiniteBound",
-    "Poisson",
-    "ProfileCurve",
-    "PureDP",
-    "RDPCurve",
-    "RunCount",
-    "TargetOutOfReach",
-    "Threshold",
-    "TruncatedNegativeBinomial",
-    "__date__",
-    "__version__",
-    "best_of_k",
-    "bound",
-    "compare",
-    "compose",
-    "convert",
-    "draw",
-    "make_law",
-    "parse_law",
-    "plan",
-    "repeat",
-    "utility",
-]
+    "DPSGD", "ZCDP", "Adaptive", "AnyRuns", "ApproxDP", "AtLeastOne", "AtMost", "Binomial", "Clamped", "DataFileError",
+    "ExitCode", "FinitePmf", "Fixed", "Gaussian", "Geometric", "Guarantee", "HpcalcError", "InvalidInput", "Laplace",
+    "Law", "Logarithmic", "MissingExtra", "NoFiniteBound", "Poisson", "ProfileCurve", "PureDP", "RDPCurve", "RunCount",
+    "TargetOutOfReach", "Threshold", "TruncatedNegativeBinomial", "__date__", "__version__", "best_of_k", "bound",
+    "compare", "compose", "convert", "draw", "make_law", "parse_law", "plan", "repeat", "utility",
+]  # fmt: skip
 
 _HOME = {
-    "questions": ("bound", "compare", "convert", "plan", "utility"),
-    "drawing": ("best_of_k", "draw"),
-    "guarantees": (
-        "ApproxDP",
-        "Guarantee",
-        "Gaussian",
-        "Laplace",
-        "ProfileCurve",
-        "PureDP",
-        "RDPCurve",
-        "ZCDP",
-        "compose",
-        "repeat",
-    ),
-    "guarantees.dpsgd": ("DPSGD",),
-    "errors": (
-        "DataFileError",
-        "ExitCode",
-        "HpcalcError",
-        "InvalidInput",
-        "MissingExtra",
-        "NoFiniteBound",
-        "TargetOutOfReach",
-    ),
-    "laws": (
-        "Adaptive",
-        "AnyRuns",
-        "AtLeastOne",
-        "AtMost",
-        "Binomial",
-        "Clamped",
-        "FinitePmf",
-        "Fixed",
-        "Geometric",
-        "Law",
-        "Logarithmic",
-        "Poisson",
-        "RunCount",
-        "Threshold",
-        "TruncatedNegativeBinomial",
-        "make_law",
-        "parse_law",
-    ),
+    "questions": "bound compare convert plan utility",
+    "drawing": "best_of_k draw",
+    "guarantees": "ApproxDP Guarantee Gaussian Laplace ProfileCurve PureDP RDPCurve ZCDP compose repeat",
+    "guarantees.dpsgd": "DPSGD",
+    "errors": "DataFileError ExitCode HpcalcError InvalidInput MissingExtra NoFiniteBound TargetOutOfReach",
+    "laws": "Adaptive AnyRuns AtLeastOne AtMost Binomial Clamped FinitePmf Fixed Geometric Law Logarithmic Poisson "
+    "RunCount Threshold TruncatedNegativeBinomial make_law parse_law",
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
 
 def _show(answer: _Answer, how: str, *more: Any) -> Any:

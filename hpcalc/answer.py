@@ -1,7 +1,6 @@
 """What every answer can do in a notebook: show itself in two lines, in HTML, in Markdown and as a picture.
 
-An answer knows its numbers, not how they are shown. Who shows them says so once, from above
-(:attr:`Answer.show`, set by :mod:`hpcalc` itself); this module imports nothing.
+An answer knows its numbers, not how they are shown; this module imports nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +14,12 @@ __all__ = ["Answer"]
 class Answer:
     """Base of every result: it has a :meth:`document`, and is equal to an answer with the same one."""
 
-    #: Shows an answer in one of the ways ``summary``, ``html``, ``markdown``, ``picture``.
-    show: ClassVar[Callable[..., Any] | None] = None
+    #: Shows an answer in one of the ways ``summary``, ``html``, ``markdown``, ``picture``: set by :mod:`hpcalc` itself.
+    show: ClassVar[Callable[..., Any]]
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
         raise NotImplementedError
-
-    def _shown(self, how: str, *more: Any) -> Any:
-        show = type(self).show
-        return show(self, how, *more) if show is not None else object.__repr__(self)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.document() == other.document()
@@ -33,13 +28,13 @@ class Answer:
         return hash(repr(self.document()))
 
     def __repr__(self) -> str:
-        return str(self._shown("summary"))
+        return str(Answer.show(self, "summary"))
 
     def _repr_html_(self) -> str:
-        return str(self._shown("html"))
+        return str(Answer.show(self, "html"))
 
     def _repr_markdown_(self) -> str:
-        return str(self._shown("markdown"))
+        return str(Answer.show(self, "markdown"))
 
     def plot(self, path: str | None = None) -> Any:
         """The picture of this answer.
@@ -54,4 +49,4 @@ class Answer:
         MissingExtra
             Without matplotlib.
         """
-        return self._shown("picture", path)
+        return Answer.show(self, "picture", path)

@@ -12,12 +12,9 @@ __all__ = ["DISTS", "GUARANTEES", "HINTS", "LAWS", "METHODS", "NOT_DRAWN", "PARA
 
 
 class Parameter(NamedTuple):
-    """A parameter of a law: an option of the command line, and a keyword of ``make_law``.
+    """A parameter of a law: an option of the command line, and a keyword of ``make_law``."""
 
-    ``domain`` is ``positive``, ``probability`` (in (0, 1]), ``whole`` (>= 1), ``shape`` (> -1) or ``file``.
-    """
-
-    domain: str
+    domain: str  # positive, probability (in (0, 1]), whole (>= 1), shape (> -1) or file
     metavar: str
     help: str
 
@@ -38,32 +35,17 @@ PARAMETERS: dict[str, Parameter] = {
 class Law(NamedTuple):
     """A law of K, by the name it has as ``--dist``.
 
-    Attributes
-    ----------
-    target : str
-        Its class, as dotted text; the constructor takes ``parameters`` in their order, and where :attr:`has_mean`
-        there is a class method ``with_mean(mean, **others)``.
-    parameters : tuple of str
-        Keys of :data:`PARAMETERS`, in the order of the command line.
-    title : str
-        Its name for people.
-    scales : tuple of str
-        Parameters that set how often a search runs and may be left open; ``--mean`` replaces the first.
-    safe : {"up", "down"}
-        Direction in which the scales mean fewer runs: the one a solved value is rounded in.
-    defaults : tuple of str
-        Laws of this name, as ``--law``, that a comparison and a plan consider unless others are named.
-    cuttable : bool
-        Whether ``--max-runs``, ``--clamp-runs`` and ``--at-least-one`` mean something.
+    The constructor of its class, ``target`` as dotted text, takes ``parameters`` in their order; where
+    :attr:`has_mean` there is a class method ``with_mean(mean, **others)``.
     """
 
     target: str
-    parameters: tuple[str, ...]
-    title: str
-    scales: tuple[str, ...] = ()
-    safe: str = "down"
-    defaults: tuple[str, ...] = ()
-    cuttable: bool = True
+    parameters: tuple[str, ...]  # keys of PARAMETERS, in the order of the command line
+    title: str  # its name for people
+    scales: tuple[str, ...] = ()  # what sets how often a search runs, and may be left open; --mean replaces the first
+    safe: str = "down"  # direction in which the scales mean fewer runs: a solved value is rounded so
+    defaults: tuple[str, ...] = ()  # as --law, what a comparison and a plan consider unless others are named
+    cuttable: bool = True  # whether --max-runs, --clamp-runs and --at-least-one mean something
 
     @property
     def has_mean(self) -> bool:
@@ -99,37 +81,17 @@ DISTS = tuple(LAWS)
 
 
 class Guarantee(NamedTuple):
-    """A guarantee of one run, by the name of its option.
-
-    Attributes
-    ----------
-    target : str
-        Its class, as dotted text.
-    arity : int
-        How many numbers the option takes; 0: one text (points of a curve) or, where ``metavar`` is FILE, a file.
-    metavar, help : str
-        For ``--help``.
-    title : str
-        Its name for people.
-    infinite : bool
-        Whether an infinite loss is legal input: no guarantee, and the answer says so.
-    solve_for : str or None
-        What ``plan --solve-for`` calls it, if it can be solved for.
-    solved : int
-        Which of the numbers is then solved.
-    safe : {"up", "down"}
-        Direction in which that number means less loss: the one a solved value is rounded in.
-    """
+    """A guarantee of one run, by the name of its option; ``target`` is its class, as dotted text."""
 
     target: str
-    arity: int
+    arity: int  # numbers the option takes; 0: one text (points of a curve) or, where metavar is FILE, a file
     metavar: str
     help: str
-    title: str
-    infinite: bool = False
-    solve_for: str | None = None
-    solved: int = 0
-    safe: str = "down"
+    title: str  # its name for people
+    infinite: bool = False  # whether an infinite loss is legal input: no guarantee, and the answer says so
+    solve_for: str | None = None  # what plan --solve-for calls it, if it can be solved for
+    solved: int = 0  # which of the numbers is then solved
+    safe: str = "down"  # direction in which that number means less loss: a solved value is rounded so
 
 
 _G = "hpcalc.guarantees"
@@ -208,19 +170,11 @@ def load(target: str) -> Any:
 
 
 def long_name(dist: str, parameters: dict[str, Any]) -> str:
-    """A law's name for people, with what is fixed of it beside its scale.
-
-    Examples
-    --------
-    >>> long_name("tnb", {"eta": 0.0, "gamma": 0.02})
-    'truncated negative binomial, eta 0'
-    """
+    """A law's name for people, with what is fixed of it beside its scale."""
     row = LAWS.get(dist)
     if row is None:
         return dist
-    words = [row.title]
-    for key in row.parameters:
-        value = parameters.get(key)
-        if key not in row.scales[:1] and isinstance(value, (int, float)):
-            words.append(f"{key} {value:g}")
-    return ", ".join(words)
+    shown = (key for key in row.parameters if key not in row.scales[:1])
+    numbers = ((key, parameters.get(key)) for key in shown)
+    words = [f"{key} {value:g}" for key, value in numbers if isinstance(value, (int, float))]
+    return ", ".join([row.title, *words])

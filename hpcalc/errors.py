@@ -10,14 +10,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 __all__ = [
-    "DataFileError",
-    "ExitCode",
-    "HpcalcError",
-    "InvalidInput",
-    "MissingExtra",
-    "NoFiniteBound",
-    "TargetOutOfReach",
-]
+    "DataFileError", "ExitCode", "HpcalcError", "InvalidInput", "MissingExtra", "NoFiniteBound", "TargetOutOfReach",
+]  # fmt: skip
 
 
 class ExitCode(IntEnum):

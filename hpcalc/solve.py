@@ -1,8 +1,8 @@
 """Root finding, all of it: the last printable value that passes, the least value that passes, the least of a function.
 
 A solver returns a value that passes, never the middle of a bracket. A plan's answer is printed with six significant
-digits, so only such numbers are tried: they are counted off in order, and the search ends with two neighbours of which
-one passes and the next does not; the answer needs no rounding afterwards and no second check.
+digits, so only such numbers are tried, counted off in order, until two neighbours are found of which one passes and the
+next does not.
 """
 
 from __future__ import annotations
@@ -22,15 +22,7 @@ _PATIENCE = 40  # evaluations after which only halving is left: a knob of speed
 
 @dataclass(frozen=True)
 class Grid:
-    """Numbers of a few significant digits, or whole numbers, counted off from the safest to the boldest.
-
-    Parameters
-    ----------
-    safest, boldest : float
-        Ends, > 0.
-    digits : int
-        Significant digits; 0 for whole numbers.
-    """
+    """Numbers of ``digits`` significant digits (0: whole numbers) > 0, counted off from the safest to the boldest."""
 
     safest: float
     boldest: float
@@ -41,22 +33,25 @@ class Grid:
         """1 where larger numbers are bolder, -1 where smaller ones are."""
         return 1 if self.boldest >= self.safest else -1
 
+    @property
+    def _unit(self) -> int:
+        """The least mantissa."""
+        return int(10 ** (self.digits - 1))
+
     def _count(self, x: float) -> int:
         """Position of the last printable number that is not above ``x``."""
         if self.digits == 0:
             return math.floor(x)
-        unit = int(10 ** (self.digits - 1))
         # through the decimal text: logarithms are not exact at powers of ten
         mantissa, _, exponent = f"{x:.{self.digits - 1}e}".partition("e")
-        count = int(exponent) * 9 * unit + round(float(mantissa) * unit) - unit
+        count = int(exponent) * 9 * self._unit + round(float(mantissa) * self._unit) - self._unit
         return count if self._number(count) <= x else count - 1
 
     def _number(self, count: int) -> float:
         if self.digits == 0:
             return float(count)
-        unit = int(10 ** (self.digits - 1))
-        exponent, rest = divmod(count, 9 * unit)
-        return float(f"{rest + unit}e{exponent - self.digits + 1}")
+        exponent, rest = divmod(count, 9 * self._unit)
+        return float(f"{rest + self._unit}e{exponent - self.digits + 1}")
 
     def value(self, index: int) -> float:
         """The number at a position; larger positions are bolder."""
@@ -83,9 +78,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Crossing(Generic[T]):
-    """Two printable neighbours at the target: the boldest number that passes, and the next, which fails.
+    """The boldest printable number that passes, and the next, which fails, with what the function returned there.
 
-    Each is None where there is none, and stands with what the function returned there.
+    Each is None where there is none.
     """
 
     value: float | None
@@ -95,28 +90,11 @@ class Crossing(Generic[T]):
 
 
 def last_passing(function: Callable[[float], tuple[float, T]], target: float, grid: Grid, start: float) -> Crossing[T]:
-    """The boldest number of a grid at which ``function`` stays at or below ``target``.
+    """The boldest number of a grid at which the first of ``function``'s two answers stays at or below ``target`` > 0.
 
-    Parameters
-    ----------
-    function : callable
-        From a number to ``(epsilon, anything)``; epsilon rises towards bolder numbers, up to small noise.
-    target : float
-        > 0.
-    grid : Grid
-        What may be tried.
-    start : float
-        First guess.
-
-    Notes
-    -----
-    Secant steps on ``log epsilon`` against ``log value`` until the answer is bracketed; then false position with the
-    weight of an end that stays halved each time (the Illinois rule), and plain halving where that takes too long, so
-    that noise and jumps cost little.
-
-    References
-    ----------
-    Dowell and Jarratt, "A modified regula falsi method for computing the root of an equation", BIT 11 (1971).
+    It rises towards bolder numbers, up to small noise. Secant steps on its logarithm against that of the number, from
+    ``start`` on, bracket the answer; then false position with the Illinois rule (Dowell and Jarratt, BIT 11, 1971), and
+    plain halving where that takes too long, so that noise and jumps cost little.
 
     Examples
     --------
@@ -167,12 +145,11 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
                 low, below, above, kept = index, size, above / (2.0 if kept > 0 else 1.0), 1
             else:
                 high, above, below, kept = index, size, below / (2.0 if kept < 0 else 1.0), -1
-    return Crossing(
-        None if low is None else grid.value(low),
-        None if low is None else answers[low][1],
-        None if high is None else grid.value(high),
-        None if high is None else answers[high][1],
-    )
+
+    def at(index: int | None) -> tuple[float | None, T | None]:
+        return (None, None) if index is None else (grid.value(index), answers[index][1])
+
+    return Crossing(*at(low), *at(high))
 
 
 def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
@@ -189,13 +166,7 @@ def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
 
 
 def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Smallest whole number in [low, high] that holds, given that ``high`` does and that holding is monotone.
-
-    Examples
-    --------
-    >>> first_true(lambda n: n * n >= 50, 1, 100)
-    8
-    """
+    """Smallest whole number in [low, high] that holds, given that ``high`` does and that holding is monotone."""
     if holds(low):
         return low
     while high - low > 1:
@@ -205,22 +176,9 @@ def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def least_passing(passes: Callable[[float], bool], low: float, high: float, accuracy: float = 1e-12) -> float:
-    """A number that passes, the least but for a relative ``accuracy``, between one that fails and one that passes.
+    """The least number that passes, but for a relative ``accuracy``, between ``low`` >= 0, which fails, and ``high``.
 
-    Parameters
-    ----------
-    passes : callable
-        Whether a number passes; whatever lies above a number that passes does too.
-    low, high : float
-        A number >= 0 that fails, and one that passes (neither is asked).
-    accuracy : float
-        Largest relative distance to a number that fails.
-
-    Examples
-    --------
-    >>> root = least_passing(lambda x: x * x >= 2.0, 0.0, 2.0)
-    >>> root * root >= 2.0, round(root, 9)
-    (True, 1.414213562)
+    Whatever lies above a number that passes does too; ``high`` does, and is not asked.
     """
     while high - low > accuracy * high:
         middle = 0.5 * (low + high)
@@ -238,29 +196,13 @@ def log_minimum(
     reach: tuple[float, float] | None = None,
     pieces: int = 4,
 ) -> tuple[float, float]:
-    """Where a function is least, by a grid that narrows around its least value.
+    """Where a function is least, and its value there (inf where every one is), by a grid that narrows around it.
 
-    Parameters
-    ----------
-    values : callable
-        From numbers, shape (n,), to values of the same shape; inf where there is none.
-    x : ndarray, shape (n,)
-        Evenly spaced numbers to start from, by size (logarithms, as a rule).
-    accuracy : float
-        Last step of the grid.
-    reach : tuple of float, optional
-        How far the first grid may be moved while the least value lies at its end.
-    pieces : int
-        How many times narrower each grid is than the one before.
-
-    Returns
-    -------
-    place, value : float
-        The best number that was tried and its value (inf where every value is).
+    It starts from evenly spaced ``x`` and may move within ``reach`` while the least value lies at its end; each grid
+    is ``pieces`` times narrower than the one before, down to steps of ``accuracy``.
 
     Examples
     --------
-    >>> import numpy as np
     >>> place, value = log_minimum(lambda x: (x - 1.2345) ** 2, np.arange(-3.0, 4.0))
     >>> round(place, 2)
     1.23
