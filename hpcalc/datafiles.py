@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 
 from hpcalc.errors import InvalidInput
-from hpcalc.files import SMALLEST, Node, Source, nearest, read_tree, shown
+from hpcalc.files import SMALLEST, Node, Source, read_tree, shown
 
-__all__ = ["Candidate", "Candidates", "Points", "candidates_of", "parse_rdp_text", "read_candidates", "read_history",
-           "read_pmf", "read_profile", "read_rdp", "read_scores"]  # fmt: skip
+__all__ = ["Points", "parse_rdp_text", "read_history", "read_pmf", "read_profile", "read_rdp", "read_scores"]
 
 _ORDER = ("order", "orders", "alpha", "alphas", "lambda")
 _RENYI = ("rdp", "epsilon", "eps", "epsilons", "rdp_epsilon")
@@ -364,107 +361,7 @@ def _pick(source: Source, names: Sequence[Node], column: str | None) -> int:
     return hits[0]
 
 
-# -- Candidates, histories
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One setting of a search: its options in the words of the command line, one text or a list of texts each.
-
-    ``params`` are hyperparameters that no guarantee depends on, as text.
-    """
-
-    name: str
-    line: int
-    options: dict[str, Node]
-    params: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Settings of a search and how one is drawn: weights that sum to 1, None where they are unknown.
-
-    ``stated`` says whether the file gives weights (otherwise they are equal).
-    """
-
-    rows: tuple[Candidate, ...]
-    weights: tuple[float, ...] | None
-    stated: bool
-
-
-def read_candidates(path: str, words: Collection[str]) -> Candidates:
-    """Settings with guarantees of their own: option ``words`` (with ``_``), ``name``, ``weight`` and ``params``.
-
-    In a table, a cell of several values separates them by spaces, an empty cell is absent, and a column that is no
-    option is a hyperparameter.
-    """
-    source = Source("candidates", path)
-    tree = read_tree(source)
-    table = bool(tree.children) and not source.path.lower().endswith((".yaml", ".yml", ".json"))
-    return candidates_of(source, tree, words, table=table)
-
-
-def candidates_of(source: Source, tree: Node, words: Collection[str], *, table: bool = False) -> Candidates:
-    """As :func:`read_candidates`, from a list that has been read already (the ``candidates:`` of a spec).
-
-    In a ``table``, unknown keys are hyperparameters.
-    """
-    if tree.kind != "list" or not tree.children or any(item.kind != "mapping" for item in tree.children):
-        source.refuse("expected a list of settings, each a mapping of options", tree)
-    rows = []
-    weights: list[Node] = []
-    for number, item in enumerate(tree.children, 1):
-        name, options, params = f"setting {number}", {}, {}
-        for key, value in item.children:
-            word = _key(key)
-            if value.empty:
-                continue
-            if word == "name":
-                name = value.text.strip()
-            elif word == "weight":
-                weights.append(value)
-            elif word == "params":
-                params.update(_params(source, value))
-            elif word in words:
-                several = table and value.kind == "scalar" and re.search(r"\s", value.text.strip())
-                parts = tuple(Node("scalar", value.line, part) for part in value.text.split())
-                options[word] = Node("list", value.line, children=parts) if several else value
-            elif table and nearest(word, words, cutoff=0.8) is None:
-                params[key.text] = value.text
-            else:
-                near = nearest(word, (*words, "name", "weight", "params"))
-                hint = f"did you mean {near.replace('_', '-')}?" if near else "put hyperparameters under params"
-                source.refuse(f"unknown word {shown(key.text)}: {hint}", key)
-        if not options:
-            source.refuse(f"{shown(name)} has no guarantee: give one such as noise-multiplier or zcdp", item)
-        rows.append(Candidate(name, item.line, options, params))
-    return Candidates(tuple(rows), *_weights(source, weights, len(rows)))
-
-
-def _params(source: Source, value: Node) -> dict[str, str]:
-    if value.kind != "mapping":
-        source.refuse("params: give a mapping of hyperparameters", value)
-    return {key.text: item.text for key, item in value.children}
-
-
-def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[tuple[float, ...] | None, bool]:
-    if not given:
-        return (1.0 / count,) * count, False
-    if len(given) != count:
-        source.refuse(f"{len(given)} of {count} settings have a weight: give all of them one, or none", given[0])
-    unknown = [node.text.strip().lower() == "unknown" for node in given]
-    if all(unknown):
-        return None, True
-    if any(unknown):
-        source.refuse("weight unknown beside known ones: give all of them, or unknown for every setting", given[0])
-    weights = [source.number(node, "weight") for node in given]
-    for node, weight in zip(given, weights, strict=True):
-        if weight < 0.0:
-            source.refuse(f"weight {weight:g}: give probabilities >= 0", node)
-    total = math.fsum(weights)
-    if abs(total - 1.0) > 1e-6:
-        source.refuse(f"the weights sum to {total:.10g}, not to 1: give probabilities", given[0])
-    return tuple(weight / total for weight in weights), True
+# -- Histories
 
 
 def read_history(path: str) -> list[tuple[float, float, int]]:

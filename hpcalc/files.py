@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from hpcalc.errors import DataFileError, InvalidInput
 
 __all__ = ["INFINITE", "NUMBER", "Node", "Source", "json_text", "nearest", "points_text", "read_bytes", "read_tree",
-           "shipped", "write_file", "yaml_text"]  # fmt: skip
+           "shipped", "vanishes", "write_file", "yaml_text"]  # fmt: skip
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
@@ -72,6 +72,12 @@ class Node:
         text = self.text.strip()
         return self.kind == "scalar" and bool(NUMBER.fullmatch(text) or INFINITE.fullmatch(text))
 
+    def untyped(self) -> Any:
+        """The piece as plain lists, dicts and texts."""
+        if self.kind == "mapping":
+            return {name.text: value.untyped() for name, value in self.children}
+        return [item.untyped() for item in self.children] if self.kind == "list" else self.text
+
 
 class Source:
     """A file being read: which option named it (``"rdp_file"``), what it is called (``-`` is standard input), how it is
@@ -106,12 +112,16 @@ class Source:
             self.refuse(f"{what} must be a number, not {shown(text)}{hint}", node)
         if _OCTAL.fullmatch(text):
             self.refuse(f"{what} {text} looks octal: write a decimal number without leading zeros", node)
-        value = float(text)
-        if math.isinf(value):
+        if math.isinf(float(text)):
             self.refuse(f"{what} {shown(text)} is too large for a number", node)
-        if value == 0.0 and re.search(r"[1-9]", re.split("[eE]", text)[0]):
+        if vanishes(text):
             return -SMALLEST if text.startswith("-") else SMALLEST
-        return value
+        return float(text)
+
+
+def vanishes(text: str) -> bool:
+    """Whether a number is not zero, but too small for a double."""
+    return float(text) == 0.0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None
 
 
 def shown(text: str) -> str:

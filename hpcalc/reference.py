@@ -30,9 +30,10 @@ from pathlib import Path
 import click
 
 import hpcalc
-from hpcalc.cli.command import Group, Option
-from hpcalc.cli.completion import SCRIPTS
+from hpcalc.cli.app import SUMMARIES, cli
+from hpcalc.cli.command import Option
 from hpcalc.cli.options import NOTES
+from hpcalc.cli.types import Choice
 from hpcalc.files import shipped
 
 __all__ = ["build", "escape", "main"]
@@ -112,11 +113,11 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 def _option(option: Option) -> Iterator[str]:
     """The entry of one option."""
-    names = ", ".join(rf"\fB{escape(name)}\fR" for name in sorted(option.opts, key=len, reverse=True))
+    names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.names)
     yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
     text = option.help or ""
     yield escape(text)
-    choices = getattr(option.type, "choices", ())
+    choices = option.kind.words if isinstance(option.kind, Choice) else ()
     if not all(word in text for word in choices):
         yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
     if option.many and "repeated" not in text:
@@ -166,14 +167,14 @@ def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> st
     return "\n".join(lines) + "\n"
 
 
-def build(tree: Group) -> dict[str, str]:
+def build() -> dict[str, str]:
     """Every man page and completion script: path relative to the repository -> content."""
     synopsis = [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."]
     commands = [".SH COMMANDS"]
     files = {}
-    for name, summary in tree.summaries.items():
+    for name, summary in SUMMARIES.items():
         commands += [".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary)]
-        command = tree.get_command(click.Context(tree), name)
+        command = cli.get_command(click.Context(cli), name)
         assert command is not None
         generated = {
             "synopsis": [".SH SYNOPSIS", rf"\fBhpcalc {escape(name)}\fR [\fIOPTION\fR]..."],
@@ -181,12 +182,12 @@ def build(tree: Group) -> dict[str, str]:
             "example": [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"],
         }
         files[f"man/hpcalc-{name}.1"] = _page(f"hpcalc-{name}", 1, generated)
-    generated = {"synopsis": synopsis, "commands": commands, "options": _options(tree), "glossary": _glossary()}
+    generated = {"synopsis": synopsis, "commands": commands, "options": _options(cli), "glossary": _glossary()}
     files["man/hpcalc.1"] = _page("hpcalc", 1, generated)
     for name, section in (("hpcalc-spec", 5), ("hpcalc-searches", 7), ("hpcalc-theory", 7)):
         files[f"man/{name}.{section}"] = _page(name, section, {})
-    for name, shell in SCRIPTS.items():
-        files[f"completions/{name}"] = shell(tree, {}, "hpcalc", "_HPCALC_COMPLETE").source()
+    for name, shell in (("hpcalc.bash", "bash"), ("_hpcalc", "zsh"), ("hpcalc.fish", "fish")):
+        files[f"completions/{name}"] = shipped(f"manual/hpcalc.{shell}")
     return files
 
 
@@ -206,10 +207,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the repository")
     arguments = parser.parse_args(argv)
 
-    from hpcalc.cli.app import cli
-
     root = arguments.root
-    files = build(cli) | _goldens(root)
+    files = build() | _goldens(root)
     folders = {name.rpartition("/")[0] for name in files}
     present = {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")}
     stale = sorted(present - files.keys())

@@ -14,7 +14,6 @@ from hpcalc.cli import main
 from hpcalc.conversion import epsilon_at
 from hpcalc.datafiles import (
     parse_rdp_text,
-    read_candidates,
     read_history,
     read_pmf,
     read_profile,
@@ -298,53 +297,6 @@ def test_histories_as_opacus_keeps_them(write):
     ):
         with pytest.raises(InvalidInput, match=expected):
             read_history(write(text, "h.json"))
-
-
-WORDS = ("noise_multiplier", "sample_rate", "steps", "zcdp", "approx_dp", "gaussian", "dpsgd", "times")
-
-
-def test_candidates(write):
-    text = """
-- {name: small, noise-multiplier: 1.1, sample-rate: 0.01, steps: 1000, weight: 0.75, params: {lr: 0.1}}
-- {approx_dp: [0.5, 1e-8], weight: 0.2500000001}
-"""
-    found = read_candidates(write(text), WORDS)
-    assert [row.name for row in found.rows] == ["small", "setting 2"]
-    assert found.rows[0].options["noise_multiplier"].text == "1.1"
-    assert found.rows[0].params == {"lr": "0.1"}
-    assert [node.text for node in found.rows[1].options["approx_dp"].children] == ["0.5", "1e-8"]
-    assert found.weights == pytest.approx((0.75, 0.25))
-    assert found.stated
-
-    table = "name,lr,zcdp,dpsgd\na,0.1,0.5,\nb,0.3,,0.01 1.1 1000\n"
-    found = read_candidates(write(table, "grid.csv"), WORDS)
-    assert [row.params for row in found.rows] == [{"lr": "0.1"}, {"lr": "0.3"}]
-    assert [node.text for node in found.rows[1].options["dpsgd"].children] == ["0.01", "1.1", "1000"]
-    assert "dpsgd" not in found.rows[0].options
-    assert (found.weights, found.stated) == ((0.5, 0.5), False)
-    unknown = read_candidates(write("- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: unknown}"), WORDS)
-    assert (unknown.weights, unknown.stated) == (None, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("- {zcdp: 1, weight: 3}\n- {zcdp: 2, weight: 1}\n", "line 1: the weights sum to 4"),
-        ("- {zcdp: 1, weight: 1.5}\n- {zcdp: 2, weight: -0.5}\n", "line 2: weight -0.5"),
-        ("- {zcdp: 1, weight: 1}\n- {zcdp: 2}\n", "1 of 2 settings have a weight"),
-        ("- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: 1}\n", "unknown for every setting"),
-        ("- {zcdp: 1, lr: 3}\n", "put hyperparameters under params"),
-        ("- {zcdb: 1}\n", "did you mean zcdp"),
-        ("- {zcdp: 1, zcdp: 2}\n", "given twice"),
-        ("- {name: a}\n", "has no guarantee"),
-        ("zcdp: 1\n", "list of settings"),
-        ("[]", "list of settings"),
-        ("noise_multplier,steps\n1,2\n", "did you mean noise-multiplier"),
-    ],
-)
-def test_wrong_candidates_name_their_line(write, text, expected):
-    with pytest.raises(InvalidInput, match=expected):
-        read_candidates(write(text, "c.csv" if text.startswith("noise") else "c.yaml"), WORDS)
 
 
 def test_json_is_read_as_it_is(write):

@@ -14,18 +14,7 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLI
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing escapes as a traceback.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments without the program's name; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        A member of :class:`hpcalc.errors.ExitCode`, 141 for a closed pipe, or 70 for a bug in hpcalc itself.
-    """
+    """Run the command line and return its exit code, 70 for a bug in hpcalc itself; nothing escapes as a traceback."""
     try:
         for name in _THREADS:
             os.environ.setdefault(name, "1")

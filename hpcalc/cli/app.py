@@ -1,23 +1,25 @@
-"""The ``hpcalc`` group and the one place where every failure becomes a line on stderr and an exit code."""
+"""The ``hpcalc`` program and the one place where every failure becomes a line on stderr and an exit code."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.command import Command, Group, flag, show
+from hpcalc.cli.command import Command, Option, help_option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.output.streams import complain, discard, help_width
+from hpcalc.files import nearest, shipped
+from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
-__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
+__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
 
 CLOSED_PIPE = 141  # 128 + SIGPIPE, as the shell reports tools that die of it
 INTERNAL_ERROR = 70  # EX_SOFTWARE: a bug, never to be taken for the gate's 1 or for the user's mistake
 
-_SUMMARIES = {
+SUMMARIES = {
     "bound": "Privacy cost of a whole hyperparameter search, beside one run's.",
     "convert": "From one kind of guarantee to another.",
     "utility": "What a random number of runs is worth, and how long it takes.",
@@ -27,43 +29,88 @@ _SUMMARIES = {
 }
 
 
-def _schema(ctx: click.Context) -> str:
-    from hpcalc.files import shipped
+class Program(click.Group):
+    """``hpcalc`` itself: knows the names and summaries of its commands, and loads one when it is asked for."""
 
-    return shipped("schema.json").rstrip("\n")
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order a user meets them."""
+        return list(SUMMARIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
+        """One of the six commands."""
+        from hpcalc.cli.commands import command
+
+        return command(cmd_name) if cmd_name in SUMMARIES else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it, with the commands named when none is given."""
+        if not args and not ctx.resilient_parsing:
+            raise click.UsageError(f"no command: choose {', '.join(SUMMARIES)}", ctx)
+        rest = super().parse_args(ctx, args)
+        for key in ("help", "version", "schema") if not ctx.resilient_parsing else ():
+            if ctx.params[key]:
+                texts = {"version": f"hpcalc {__version__}", "schema": shipped("schema.json").rstrip("\n")}
+                tell(ctx, texts.get(key) or ctx.get_help())
+        return rest
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As Click does it, with the nearest name in the error; ``help COMMAND`` is ``COMMAND --help``."""
+        name = str(args[0])
+        if name == "help" and not ctx.resilient_parsing:
+            if len(args) < 2:
+                tell(ctx, ctx.get_help())
+            name, args = args[1], [*args[1:2], "--help"]
+        if name not in SUMMARIES and not ctx.resilient_parsing:
+            near = nearest(name, tuple(SUMMARIES))
+            hint = f"did you mean {near}?" if near else f"choose {', '.join(SUMMARIES)}"
+            raise click.UsageError(f"no command {name}: {hint}", ctx)
+        return name, self.get_command(ctx, name), args[1:]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Commands first: that is what one looks for."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+        write_options(self.params, formatter, {})
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Command names come from the summaries, without loading a command."""
+        from click.shell_completion import CompletionItem
+
+        names = {**SUMMARIES, "help": "Show the help of a command."}
+        items = [CompletionItem(name, help=text) for name, text in names.items() if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-def _load(name: str) -> Command:
-    from hpcalc.cli.commands import command
-
-    return command(name)
-
-
-cli = Group(
-    _SUMMARIES,
-    _load,
+cli = Program(
+    "hpcalc",
     params=[
-        flag("--version", "-V", told=show(lambda ctx: f"hpcalc {__version__}"), help="Show the version and exit."),
-        flag("--schema", told=show(_schema), help="Show the JSON schema of every answer and exit."),
+        Option("version", "", None, "Show the version and exit.", short="-V"),
+        Option("schema", "", None, "Show the JSON schema of every answer and exit."),
+        help_option(),
     ],
     help="Differential-privacy cost of running a randomized algorithm a random number of times and releasing only the "
     "best run, after Papernot and Steinke (ICLR 2022), with refined bounds and lower bounds beside them.",
     epilog="Exit codes: 0 done, 1 over --max-epsilon, 2 wrong input, 3 no finite bound or target out of reach, "
     "4 a file or stream failed. 'hpcalc COMMAND --help' tells the rest.",
+    add_help_option=False,
+    no_args_is_help=False,
 )
 
 
 def run(argv: Sequence[str]) -> int:
     """Parse, answer, and turn whatever happens into an exit code."""
     try:
-        instruction = os.environ.get("_HPCALC_COMPLETE")
-        if instruction:
+        shell, _, action = os.environ.get("_HPCALC_COMPLETE", "").partition("_")
+        if action == "source" and shell in ("bash", "zsh", "fish"):
+            # Click's own scripts complain where the program is absent and need bash 4.4
+            write_stdout(shipped(f"manual/hpcalc.{shell}"))
+            return ExitCode.OK
+        if shell:
             from click.shell_completion import shell_complete
 
-            from hpcalc.cli.completion import register
-
-            register()
-            return int(shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", instruction))
+            return shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", f"{shell}_{action}")
         with cli.make_context("hpcalc", list(argv), terminal_width=help_width()) as ctx:
             command, words = cli.invoke(ctx)
             from hpcalc.cli.run import execute
@@ -90,19 +137,14 @@ def _told(error: Exception) -> tuple[str, int]:
         return f"hpcalc: {error}", error.exit_code
     if isinstance(error, click.UsageError):
         return _usage(error), ExitCode.WRONG_INPUT
-    if isinstance(error, click.ClickException):
-        return f"hpcalc: {_one_line(error.format_message())}", ExitCode.WRONG_INPUT
     if isinstance(error, OSError):
         discard(1)
         place = f"{error.filename}: " if error.filename else ""
         return f"hpcalc: {place}{error.strerror or error}", ExitCode.FILE_ERROR
     if isinstance(error, MemoryError):
         return "hpcalc: out of memory: the question is too large for this machine", INTERNAL_ERROR
-    kind = type(error).__name__
-    return (
-        f"hpcalc: internal error: {kind}: {_one_line(str(error))}\nPlease report it; HPCALC_DEBUG=1 shows where.",
-        INTERNAL_ERROR,
-    )
+    text = f"hpcalc: internal error: {type(error).__name__}: {_one_line(str(error))}"
+    return f"{text}\nPlease report it; HPCALC_DEBUG=1 shows where.", INTERNAL_ERROR
 
 
 def _usage(error: click.UsageError) -> str:
@@ -110,17 +152,14 @@ def _usage(error: click.UsageError) -> str:
     command = error.ctx.command if error.ctx is not None else cli
     text = _one_line(error.format_message())
     if isinstance(error, click.NoSuchOption):
-        text = f"no option {_one_line(error.option_name)}"
         from hpcalc.cli.types import HINTS
 
-        hint = HINTS.get(error.option_name.lstrip("-").lower())
-        if hint:
-            text += f": {hint}"
-        elif error.possibilities:
-            text += f": did you mean {error.possibilities[0]}?"
-    elif isinstance(error, click.BadOptionUsage) and isinstance(command, Command):
-        for option in command.options.values():
-            if error.option_name in option.opts and not option.is_flag:
+        near = f"did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        hint = HINTS.get(error.option_name.lstrip("-").lower(), near)
+        text = f"no option {_one_line(error.option_name)}" + (f": {hint}" if hint else "")
+    elif isinstance(error, click.BadOptionUsage):
+        for option in command.params:
+            if isinstance(option, Option) and error.option_name in option.opts and not option.is_flag:
                 count = "a value" if option.nargs == 1 else f"{option.nargs} values"
                 text = f"{error.option_name}: needs {count}: {option.metavar}"
     path = error.ctx.command_path if error.ctx is not None else "hpcalc"

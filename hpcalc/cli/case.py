@@ -6,28 +6,20 @@ They are merged by one rule and read by one function, so that an option means th
 
 from __future__ import annotations
 
+import math
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from hpcalc.cli.command import Option
+from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
 from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
 
-__all__ = [
-    "COMMAND_LINE",
-    "ENVIRONMENT",
-    "SPEC",
-    "Case",
-    "CommandLineError",
-    "Given",
-    "command_line",
-    "environment",
-    "located",
-    "merged",
-    "shown",
-]
+__all__ = ["COMMAND_LINE", "ENVIRONMENT", "SPEC", "Case", "CommandLineError", "Given", "command_line", "environment",
+           "located", "merged", "shown"]  # fmt: skip
 
 COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
 
@@ -78,28 +70,24 @@ def command_line(options: Mapping[str, Option], words: Mapping[str, Any]) -> dic
 
 def environment(options: Mapping[str, Option]) -> dict[str, Given]:
     """The layer of the environment: an option once, with exactly as many values as it takes."""
-    import os
-
     layer = {}
     for key, option in options.items():
-        variable = option.variable
-        if variable is None:
+        if option.variable is None:
             continue
-        text = os.environ[variable]
-        value: Any = text
-        if option.nargs > 1:
-            value = tuple(text.split())
-            if len(value) != option.nargs:
-                values = f"give exactly {option.nargs} values: {option.metavar}"
-                raise CommandLineError(f"{variable}={shown(text)}: {values}")
-        layer[key] = Given((value,), f"{variable}=", ENVIRONMENT)
+        text = os.environ[option.variable]
+        value = tuple(text.split()) if option.nargs > 1 else text
+        if option.nargs > 1 and len(value) != option.nargs:
+            values = f"give exactly {option.nargs} values: {option.metavar}"
+            raise CommandLineError(f"{option.variable}={shown(text)}: {values}")
+        layer[key] = Given((value,), f"{option.variable}=", ENVIRONMENT)
     return layer
 
 
-# -- one layer over the other -----------------------------------------------------------------------------------------
-
 _SCALES = ("mean", "mu", "gamma", "p", "accept")
+_OTHERS = (*GUARANTEES, "run", "compose")
 _INSTEAD = (  # what says the same thing in other words: the higher layer's words replace the lower layer's
+    (("dist",), LAW),
+    ((*GUARANTEES, "run"), (*_OTHERS, *TRAINING)),
     (_SCALES, _SCALES),
     (("sample_rate",), ("batch_size", "accumulation")),
     (("batch_size", "accumulation"), ("sample_rate",)),
@@ -120,40 +108,25 @@ def merged(layers: Sequence[Layer]) -> dict[str, Given]:
     >>> list(merged([above, below]))
     ['gamma']
     """
-    from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
-
-    law, guarantees, training = (_keys(names) for names in (LAW, GUARANTEES, TRAINING))
     out: dict[str, Given] = {}
     replaced: set[str] = set()
     for index, layer in enumerate(layers):
-        kept = {key: given for key, given in layer.items() if key not in out and key not in replaced}
-        below = {key for lower in layers[index + 1 :] for key in lower}
-        if "dist" in layer:
-            replaced |= law
-        if layer.keys() & {*guarantees, "run"}:
-            replaced |= {*guarantees, *training, "run", "compose"}
-        elif layer.keys() & training and not below & training:
-            replaced |= {*guarantees, "run", "compose"}
+        out |= {key: given for key, given in layer.items() if key not in out and key not in replaced}
         for words, instead in _INSTEAD:
-            if layer.keys() & set(words):
+            if not layer.keys().isdisjoint(words):
                 replaced |= set(instead)
-        out |= kept
+        below = {key for lower in layers[index + 1 :] for key in lower}
+        # the words of a training override word by word; where there is none, they are a guarantee instead of others
+        if not layer.keys().isdisjoint(TRAINING) and below.isdisjoint(TRAINING):
+            replaced |= set(_OTHERS)
     return out
 
 
-def _keys(names: Iterable[str]) -> set[str]:
-    return {name.replace("-", "_") for name in names}
-
-
-def located(error: InvalidInput, label: str) -> CommandLineError:
+def located(label: str, error: InvalidInput) -> CommandLineError:
     """The same error, with an option's label in the place of its name."""
     if error.value in (None, "(missing)"):
         return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
-    joint = "" if label.endswith("=") else " "
-    return CommandLineError(f"{label}{joint}{shown(error.value)}: {error.remedy}")
-
-
-# -- one question -----------------------------------------------------------------------------------------------------
+    return CommandLineError(f"{label}{'' if label.endswith('=') else ' '}{shown(error.value)}: {error.remedy}")
 
 
 class Case:
@@ -174,23 +147,17 @@ class Case:
     ) -> None:
         self.options = options
         self.given = {key: given[key] for key in options if key in given}
-        self.name, self.spec, self.line = name, spec, line
-        self.beside = beside or {}
-        self.values = {key: self._value(options[key], one) for key, one in self.given.items()}
-
-    def _value(self, option: Option, given: Given) -> Any:
-        try:
-            if option.is_flag:
-                return _flag(option.key, given.texts[-1])
-            values = tuple(_read(option, entry) for entry in given.texts)
-        except InvalidInput as error:
-            raise self.located(error) from error
-        if option.many:
-            return values
-        if len(values) > 1:
-            both = " and ".join(shown(text) for text in given.texts[:2])
-            raise CommandLineError(f"{given.label.rstrip(':=')}: given twice, {both}: keep one")
-        return values[0]
+        self.name, self.spec, self.line, self.beside = name, spec, line, beside or {}
+        self.values: dict[str, Any] = {}
+        for key, one in self.given.items():
+            try:
+                values = tuple(map(options[key].read, one.texts))
+            except InvalidInput as error:
+                raise self.located(error) from error
+            if len(values) > 1 and not options[key].many:
+                both = " and ".join(shown(text) for text in one.texts[:2])
+                raise CommandLineError(f"{one.label.rstrip(':=')}: given twice, {both}: keep one")
+            self.values[key] = values if options[key].many else values[0]
 
     def __getitem__(self, key: str) -> Any:
         option = self.options.get(key)
@@ -209,8 +176,6 @@ class Case:
         given = {key: one for key, one in self.given.items() if key not in keys}
         return Case(self.options, given, self.name, self.spec, self.line, self.beside)
 
-    # errors
-
     @property
     def place(self) -> str:
         """What comes before a sentence about the whole case."""
@@ -226,18 +191,15 @@ class Case:
 
     def located(self, error: InvalidInput) -> CommandLineError:
         """The same error, naming the option as the user gave it."""
-        return located(error, self.label(error.parameter))
+        return located(self.label(error.parameter), error)
 
     def refuse(self, key: str, remedy: str) -> NoReturn:
         """Refuse an option whose value is fine but out of place."""
-        label, value = self.label(key), self.values.get(key)
+        value = self.values.get(key)
         first = value[0] if isinstance(value, tuple) else value
         if first is None or isinstance(first, (bool, Case, Node)):
-            raise CommandLineError(f"{label.rstrip(':=')}: {remedy}")
-        joint = "" if label.endswith("=") else " "
-        raise CommandLineError(f"{label}{joint}{shown(value)}: {remedy}")
-
-    # the question in writing
+            raise CommandLineError(f"{self.label(key).rstrip(':=')}: {remedy}")
+        raise self.located(InvalidInput(key, value, remedy))
 
     def written(self, command: str, options: Mapping[str, Option], *more: str, leave: Iterable[str] = ()) -> str:
         """A command line that asks another command, whose ``options`` these are, about the same case, and ``more``."""
@@ -260,39 +222,13 @@ class Case:
         return {**beside, **{one.flag.lstrip("-"): _plain(self[key]) for key, one in told}}
 
 
-def _read(option: Option, entry: Any) -> Any:
-    """One occurrence of an option: a value, several, or a mapping that has been read already."""
-    if isinstance(entry, tuple):
-        return tuple(_read(option, part) for part in entry)
-    return option.read(entry) if isinstance(entry, str) else entry
-
-
-def _flag(key: str, text: str | bool) -> bool:
-    """A flag, which in a file or a variable is a word."""
-    if text is True:
-        return True
-    word = str(text).strip().lower()
-    if word in ("1", "true", "yes", "on"):
-        return True
-    if word in ("0", "false", "no", "off"):
-        return False
-    raise InvalidInput(key, text, "give true or false")
-
-
-def untyped(node: Node) -> Any:
-    """A piece of a spec file as it stands there, texts all."""
-    if node.kind == "mapping":
-        return {name.text: untyped(value) for name, value in node.children}
-    return [untyped(item) for item in node.children] if node.kind == "list" else node.text
-
-
 def _plain(value: Any) -> Any:
     """A value as a spec file holds it: text for what only hpcalc reads, such as an infinite order."""
     if isinstance(value, Case):
         return value.plain()
     if isinstance(value, Node):
-        return untyped(value)
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return value.untyped()
+    if isinstance(value, float) and math.isinf(value):
         return "inf"
     if isinstance(value, tuple):
         parts = [_plain(part) for part in value]

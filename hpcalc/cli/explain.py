@@ -39,8 +39,7 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
     if command == "bound":
         told: dict[str, Any] = dict(document.get("explain") or {})
         if document.get("law") and case["dist"] not in (None, "threshold", "composition"):
-            keys = [name.replace("-", "_") for name in LAW]
-            told["draw"] = case.written("draw", {key: case.options[key] for key in keys})
+            told["draw"] = case.written("draw", {key: case.options[key] for key in LAW})
         return told
     if command == "plan" and result.best.cost is not None:
         return dict(replace(result.best.cost, explain=True).document()["explain"])

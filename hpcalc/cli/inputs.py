@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpcalc.catalog import DISTS, LAWS, load
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.cli.case import Case, CommandLineError, Given, shown
-from hpcalc.cli.options import GUARANTEES, LAW, TRAINING, every
+from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
+from hpcalc.cli.spec import settings_of
+from hpcalc.cli.types import Number
+from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
 from hpcalc.errors import InvalidInput
+from hpcalc.files import nearest
+from hpcalc.guarantees import Guarantee, compose, repeat
+from hpcalc.guarantees.dpsgd import DPSGD, steps_from_epochs
+from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
+from hpcalc.laws import RunCount, make_law, parse_law
 
-if TYPE_CHECKING:
-    from hpcalc.guarantees import Guarantee
-    from hpcalc.laws import RunCount
-
-__all__ = ["accounting", "guarantee", "law", "law_parameters", "laws_named", "release", "scores", "some_guarantee",
-           "training"]  # fmt: skip
+__all__ = ["accounting", "candidates_at", "guarantee", "law", "law_parameters", "laws_named", "open_scale", "release",
+           "sampling", "scores", "some_guarantee"]  # fmt: skip
 
 
 def guarantee(case: Case) -> Guarantee:
@@ -27,7 +31,7 @@ def guarantee(case: Case) -> Guarantee:
         return base
     if case.gives("compose"):
         case.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
-    choices = ", ".join(f"--{name}" for name in GUARANTEES if name.replace("-", "_") in case.options)
+    choices = ", ".join(case.options[key].flag for key in GUARANTEES if key in case.options)
     raise CommandLineError(
         f"{case.place}no guarantee for one run: give one of {choices},\n"
         "or --noise-multiplier with --sample-rate (or --examples and --batch-size) and --steps (or --epochs)"
@@ -36,8 +40,6 @@ def guarantee(case: Case) -> Guarantee:
 
 def some_guarantee(case: Case) -> Guarantee | None:
     """As :func:`guarantee`; None where nothing was given (a plan may solve for the guarantee itself)."""
-    from hpcalc.guarantees import compose
-
     if case["group"] is not None and case["subset"] is not None:
         case.refuse("group", "does not go with --subset: the records of one person are sampled one by one")
     parts = list(_parts(case))
@@ -49,14 +51,10 @@ def some_guarantee(case: Case) -> Guarantee | None:
         if parts:
             case.refuse("candidates", "stands for the whole guarantee of one run: leave the others out")
         return _candidates(case)
-    if not parts:
-        return None
-    return _times(compose(*(_grouped(case, part) for part in parts)), case["compose"])
+    return _times(compose(*(_grouped(case, part) for part in parts)), case["compose"]) if parts else None
 
 
 def _times(part: Guarantee, times: int | None) -> Guarantee:
-    from hpcalc.guarantees import repeat
-
     return part if times is None else repeat(part, times)
 
 
@@ -73,21 +71,22 @@ def _grouped(case: Case, part: Guarantee) -> Guarantee:
         raise case.located(error) from error
 
 
+_READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}
+
+
 def _parts(case: Case) -> Iterator[Guarantee]:
     """Every guarantee that was given, in the order of the table."""
     for name, row in KINDS.items():
-        make, reader = load(row.target), _READERS.get(name)
-        for value in case[name.replace("-", "_")] or ():
-            if reader is not None:
-                yield make(load(f"hpcalc.datafiles.{reader}")(value), echo={name.replace("-", "_"): value})
+        key, make = name.replace("-", "_"), load(row.target)
+        for value in case[key] or ():
+            if key in _READERS:
+                yield make(_READERS[key](value), echo={key: value})
             else:
                 yield make(*value) if isinstance(value, tuple) else make(value)
     for path in case["history"] or ():
-        yield _history(path)
-    shape = training(case, noise=True)
+        yield compose(*(DPSGD(rate, noise, steps) for rate, noise, steps in read_history(path)))
+    shape = _training(case, noise=True)
     if shape is not None:
-        from hpcalc.guarantees.dpsgd import DPSGD
-
         noise = case["noise_multiplier"]
         try:
             yield DPSGD(shape[0], noise, shape[1])
@@ -95,25 +94,12 @@ def _parts(case: Case) -> Iterator[Guarantee]:
             raise InvalidInput("noise_multiplier", noise, error.remedy) from error
 
 
-_READERS = {"rdp": "parse_rdp_text", "rdp-file": "read_rdp", "profile-file": "read_profile"}
-
-
-def _history(path: str) -> Guarantee:
-    from hpcalc.datafiles import read_history
-    from hpcalc.guarantees import compose
-    from hpcalc.guarantees.dpsgd import DPSGD
-
-    return compose(*(DPSGD(rate, noise, steps) for rate, noise, steps in read_history(path)))
-
-
 def _item(part: Case, *, times: bool = True) -> Guarantee:
     """One guarantee within a case, ``times`` times unless that is somebody else's affair."""
-    from hpcalc.guarantees import compose
-
     try:
         parts = list(_parts(part))
         if not parts:
-            names = ", ".join(name for name in GUARANTEES if name != "candidates")
+            names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
             raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
         return _times(compose(*parts), part.beside.get("times") if times else None)
     except InvalidInput as error:
@@ -131,35 +117,26 @@ def _at(part: Case) -> str:
 
 def _candidates(case: Case) -> Guarantee:
     """Settings with guarantees of their own, of which every run draws one; under ``composition`` the runs."""
-    from hpcalc.cli.spec import settings_of
-    from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
-
     rows, weights, stated = settings_of(case)
     # each row's own times are for the list alone
-    parts = [_times(_grouped(case, _item(row, times=False)), case["compose"]) for row in rows]
-    names = tuple(row.name or str(i + 1) for i, row in enumerate(rows))
+    parts = tuple(_times(_grouped(case, _item(row, times=False)), case["compose"]) for row in rows)
+    names = tuple(str(row.name) for row in rows)
     if case["dist"] == "composition":
         if stated:
             case.refuse("candidates", "with --dist composition every row is a run: leave the weights out")
-        listed = Listed(tuple(parts), names, tuple(row.beside.get("times", 1) for row in rows))
+        listed = Listed(parts, names, tuple(row.beside.get("times", 1) for row in rows))
         if case["k"] not in (None, listed.total):
             case.refuse("k", f"the candidates are {listed.total} runs: leave --k out")
         return listed
-    if any("times" in row.beside for row in rows):
+    if any(row.beside for row in rows):
         case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
-    return WorstOf(tuple(parts), names) if weights is None else Mixture(tuple(parts), weights, names)
+    return WorstOf(parts, names) if weights is None else Mixture(parts, weights, names)
 
 
 def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     """The candidates as trainings that share one noise multiplier, which is yet to be found."""
-    from hpcalc.cli.spec import settings_of
-    from hpcalc.guarantees.dpsgd import DPSGD
-    from hpcalc.guarantees.mixture import Mixture, WorstOf
-
     rows, weights, _ = settings_of(case)
-    shapes = [training(row.without("noise_multiplier"), noise=False) for row in rows]
-    shapes = [(row["dpsgd"][0][0], int(row["dpsgd"][0][2])) if row["dpsgd"] else shape
-              for row, shape in zip(rows, shapes, strict=True)]  # fmt: skip
+    shapes = [sampling(row) for row in rows]
     if None in shapes:
         case.refuse("candidates", "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting")
 
@@ -173,88 +150,84 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
 # -- DP-SGD in the words of a training script -------------------------------------------------------------------------
 
 
-def training(case: Case, *, noise: bool) -> tuple[float, int] | None:
-    """Sampling rate and number of steps of a training script, None if none was described."""
-    words = [name.replace("-", "_") for name in TRAINING]
-    asked = [key for key in words if case[key] is not None]
+def sampling(case: Case) -> tuple[float, int] | None:
+    """Rate and steps of the training whose noise is solved for; the noise given with them, if any, is not used."""
+    shape, given = _training(case, noise=False), case["dpsgd"] or ()
+    if len(given) + (shape is not None) > 1:
+        case.refuse("dpsgd", "--solve-for dpsgd-noise solves for one training: describe one")
+    return (given[0][0], int(given[0][2])) if given else shape
+
+
+def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
+    """Sampling rate and number of steps of a training script, which needs its ``noise``; None if none was described."""
+    asked = [key for key in TRAINING if case[key] is not None and (noise or key != "noise_multiplier")]
     if not asked:
         return None
     if noise and case["noise_multiplier"] is None:
         raise CommandLineError(f"{_at(case)}--noise-multiplier is missing beside {case.label(asked[0]).rstrip(':=')}")
-    for one, others in (("sample_rate", ("batch_size", "accumulation")), ("steps", ("epochs",))):
-        for other in others:
-            if case[one] is not None and case[other] is not None:
-                case.refuse(other, f"says what --{one.replace('_', '-')} says already: keep one of them")
-    if case["sample_rate"] is None and (case["examples"] is None or case["batch_size"] is None):
+    rate, steps, epochs = case["sample_rate"], case["steps"], case["epochs"]
+    for key, one, flag in (
+        ("batch_size", rate, "--sample-rate"), ("accumulation", rate, "--sample-rate"), ("epochs", steps, "--steps")
+    ):  # fmt: skip
+        if one is not None and case[key] is not None:
+            case.refuse(key, f"says what {flag} says already: keep one of them")
+    if rate is None and (case["examples"] is None or case["batch_size"] is None):
         raise CommandLineError(f"{_at(case)}DP-SGD needs --sample-rate, or --examples and --batch-size")
-    if case["steps"] is None and case["epochs"] is None:
+    if steps is None and epochs is None:
         raise CommandLineError(f"{_at(case)}DP-SGD needs --steps or --epochs")
-    from hpcalc.guarantees.dpsgd import steps_from_epochs
-
-    rate, steps = case["sample_rate"], case["steps"]
     if rate is None:
-        shape = (case["examples"], case["batch_size"], case["epochs"] or 1.0, case["accumulation"] or 1)
-        rate, counted = steps_from_epochs(*shape)
+        rate, counted = steps_from_epochs(
+            case["examples"], case["batch_size"], epochs or 1.0, case["accumulation"] or 1
+        )
         return rate, steps or counted
     if not 0.0 < rate <= 1.0:
         raise InvalidInput("sample_rate", rate, "give a probability in (0, 1]: expected batch size / training set")
     if steps is None:
-        if not case["epochs"] > 0.0:
-            raise InvalidInput("epochs", case["epochs"], "give a number > 0")
-        steps = -int(-Fraction(str(case["epochs"])) / Fraction(str(rate)) // 1)
+        if not epochs > 0.0:
+            raise InvalidInput("epochs", epochs, "give a number > 0")
+        steps = -int(-Fraction(str(epochs)) / Fraction(str(rate)) // 1)
     return rate, steps
 
 
 # -- the law of K -----------------------------------------------------------------------------------------------------
 
 
-def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any] | None:
-    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`; its scale may still be open.
+def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any]:
+    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`, none without a law; its scale may be open.
 
     Under ``composition`` the candidates of ``base`` are the runs.
     """
-    keys = [name.replace("-", "_") for name in LAW if name != "dist"]
+    dist, *keys = LAW
     parameters = {key: case[key] for key in keys if case[key] is not None and case[key] is not False}  # 0 is an eta
-    dist = case["dist"]
-    if dist is None:
+    if case[dist] is None:
         # a cutoff or a mean alone says something about laws that the command chooses itself
         loose = ("mean", "max_runs", "clamp_runs", "at_least_one") if optional else ()
         for key in parameters:
             if key not in loose:
                 case.refuse(key, "belongs to a law of K: name it with --dist")
         if optional:
-            return None
+            return {}
         raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(DISTS)}")
     if "clamp_runs" in parameters and "max_runs" in parameters:
         case.refuse("clamp_runs", "is another law than --max-runs: keep one of them")
-    if dist == "composition" and case["candidates"] is not None:
+    if case[dist] == "composition" and case["candidates"] is not None:
         parameters["k"] = getattr(base, "total", 1)
     if "pmf" in parameters:
-        from hpcalc.datafiles import read_pmf
-
         parameters["pmf"] = read_pmf(parameters["pmf"])
-    return {"dist": dist, **parameters}
+    return {"dist": case[dist], **parameters}
 
 
 def law(case: Case, base: Guarantee | None = None) -> RunCount:
     """The law of K, every parameter of it known."""
-    from hpcalc.laws import make_law
-
-    parameters = law_parameters(case, base)
-    assert parameters is not None
-    return make_law(**parameters)
+    return make_law(**law_parameters(case, base))
 
 
 def laws_named(case: Case) -> list[dict[str, Any]] | None:
     """What every ``--law`` names, as :func:`law_parameters`; None if none, so that the command takes its own laws."""
-    from hpcalc.laws import parse_law
-
-    laws = [dict(parse_law(text)) for text in case["law"] or ()]
+    laws: list[dict[str, Any]] = [parse_law(text) for text in case["law"] or ()]
     for one in laws:
         if isinstance(one.get("pmf"), str):
-            from hpcalc.datafiles import read_pmf
-
-            one["pmf"] = read_pmf(str(one["pmf"]))
+            one["pmf"] = read_pmf(one["pmf"])
     return laws or None
 
 
@@ -284,21 +257,18 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
             case.refuse("density", "give LOW and HIGH with 0 < LOW <= 1 <= HIGH")
         if case["dist"] in ("threshold", "composition"):
             case.refuse("density", f"does not go with --dist {case['dist']}: its runs are not draws from one prior")
-    if case["method"] == "paper" and ("subset" in out or "density" in out):
-        case.refuse(
-            "method", f"the paper has no bound for --{'subset' if 'subset' in out else 'density'}: leave it out"
-        )
+    for key in ("subset", "density"):
+        if case["method"] == "paper" and key in out:
+            case.refuse("method", f"the paper has no bound for --{key}: leave it out")
     return out
 
 
 def _subset(case: Case) -> float | str:
-    text = str(case["subset"]).strip()
+    text: str = case["subset"].strip()
     if text == "auto":
         if "target_epsilon" not in case.options:
             case.refuse("subset", "auto is for 'hpcalc plan', which looks for the best rate: give a number")
         return text
-    from hpcalc.cli.types import Number
-
     try:
         rate = Number().read(text, "subset")
     except InvalidInput as error:
@@ -308,57 +278,42 @@ def _subset(case: Case) -> float | str:
     return rate
 
 
-def _then(case: Case, item: Any, base: Guarantee | None) -> Guarantee:
+def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
     """What is released after the search: ``run``, ``NAME=VALUES`` or a mapping of options."""
     if isinstance(item, Case):
-        part = item
-    elif str(item).strip() == "run":
-        if base is None:
-            case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
-        from hpcalc.guarantees.mixture import Mixture, WorstOf
-
-        # the winner is chosen by the data: a further run of it costs what the dearest setting does
-        return WorstOf(base.parts, base.names) if isinstance(base, Mixture) else base
-    else:
-        part = _written(case, str(item))
-    return _grouped(case, _item(part))
+        return _grouped(case, _item(item))
+    if item.strip() != "run":
+        return _grouped(case, _item(_written(case, item)))
+    if base is None:
+        case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
+    # the winner is chosen by the data: a further run of it costs what the dearest setting does
+    return WorstOf(base.parts, base.names) if isinstance(base, Mixture) else base
 
 
 def _written(case: Case, text: str) -> Case:
     """``NAME=VALUES`` as a guarantee: a file's name or points are the whole rest, numbers are separated by commas."""
     name, equals, rest = text.partition("=")
-    key = name.strip().removeprefix("--").replace("-", "_")
-    known = {one.replace("-", "_") for one in GUARANTEES if one != "candidates"}
-    label = case.label("then")
+    key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")
+    known = [one for one in GUARANTEES if one in PART]
     if not equals or key not in known:
-        from hpcalc.files import nearest
-
-        near = nearest(key, sorted(known))
+        near = nearest(key, known)
         hint = f"did you mean {near.replace('_', '-')}=? " if near and near != key else ""
         raise CommandLineError(f"{label} {shown(text)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
-    option = every()[key]
-    count = option.nargs
-    words: Any = rest
-    if count > 1:
-        words = tuple(rest.split(","))
-        if len(words) != count:
-            raise CommandLineError(f"{label} {shown(text)}: give exactly {count} values: {option.metavar}")
+    option = PART[key]
+    words = tuple(rest.split(",")) if option.nargs > 1 else rest
+    if option.nargs > 1 and len(words) != option.nargs:
+        raise CommandLineError(f"{label} {shown(text)}: give exactly {option.nargs} values: {option.metavar}")
     return Case({key: option}, {key: Given((words,), f"{label} {name.strip()}=")})
-
-
-# -- the rest ---------------------------------------------------------------------------------------------------------
 
 
 def scores(case: Case) -> Any:
     """Pilot scores, if a file of them was given."""
-    if case["scores"] is None:
-        for key in ("column", "minimize", "missing"):
-            if case[key]:
-                case.refuse(key, "speaks about scores: give --scores FILE too")
-        return None
-    from hpcalc.datafiles import read_scores
-
-    return read_scores(case["scores"], case["column"], case["missing"], bool(case["minimize"]))
+    if case["scores"] is not None:
+        return read_scores(case["scores"], case["column"], case["missing"], case["minimize"])
+    for key in ("column", "minimize", "missing"):
+        if case[key]:
+            case.refuse(key, "speaks about scores: give --scores FILE too")
+    return None
 
 
 def accounting(case: Case) -> dict[str, Any]:

@@ -19,8 +19,7 @@ class Progress:
     """
 
     def __init__(self, delay: float = 1.0) -> None:
-        self.delay = delay
-        self.start = time.monotonic()
+        self.start = time.monotonic() + delay
         self.shown = False
         self.active = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
@@ -29,11 +28,10 @@ class Progress:
 
     def __call__(self, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` steps are behind."""
-        if not self.active or total <= 0 or time.monotonic() - self.start < self.delay:
-            return
-        filled = round(20 * min(done, total) / total)
-        self._write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}")
-        self.shown = True
+        if self.active and total > 0 and time.monotonic() >= self.start:
+            filled = round(20 * min(done, total) / total)
+            self._write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}")
+            self.shown = True
 
     def __exit__(self, *exc: object) -> None:
         if self.shown:

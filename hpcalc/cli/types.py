@@ -1,7 +1,7 @@
 """What the value of an option may look like: numbers, words, lists and file names.
 
 Each type reads the text a user typed, on the command line, in the environment or in a spec file, and refuses what it
-cannot read with the option's name, the value and the remedy. Ranges belong to the objects built from the values
+cannot read with the option's key, the value and the remedy. Ranges belong to the objects built from the values
 (:mod:`hpcalc.guarantees`, :mod:`hpcalc.laws`), which check them once for every caller.
 """
 
@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpcalc.catalog import HINTS as SYNONYMS
 from hpcalc.errors import InvalidInput
-from hpcalc.files import INFINITE, NUMBER, nearest
+from hpcalc.files import INFINITE, NUMBER, nearest, vanishes
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
 else:  # generic only in newer releases of Click
     _ParamType = click.ParamType
 
-__all__ = ["HINTS", "Choice", "File", "Integer", "LawText", "Number", "Orders", "Text"]
-
-_LARGEST_INTEGER = 10**18
+__all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Number", "Orders", "Text"]
 
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
 _FOREIGN = """
@@ -49,138 +46,114 @@ HINTS = {
 }
 
 
-class Number(_ParamType):
-    """A finite real number; infinity only where ``infinite`` says that it means something."""
+class Text(_ParamType):
+    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``); TAB offers ``words``."""
 
-    name = "number"
+    name = "text"
 
-    def __init__(self, infinite: bool = False) -> None:
-        self.infinite = infinite
+    def __init__(self, *words: str) -> None:
+        self.words = words
 
-    def read(self, text: str, name: str) -> float:
-        """Read one number, refusing what a double cannot hold."""
-        clean = text.strip()
-        if NUMBER.fullmatch(clean):
-            number = float(clean)
-            if math.isinf(number):
-                raise InvalidInput(name, text, "give a number below 1e308")
-            if number == 0.0 and re.search("[1-9]", re.split("[eE]", clean)[0]):
-                raise InvalidInput(name, text, "too small to be told from 0: give 0 or at least 1e-307")
-            return number
-        if self.infinite and INFINITE.fullmatch(clean):
-            return math.inf
-        if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
-            raise InvalidInput(name, text, f"use a decimal point: {clean.replace(',', '.')}")
-        raise InvalidInput(name, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
-
-
-class Integer(_ParamType):
-    """An integer of at least ``minimum``; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
-
-    name = "integer"
-
-    def __init__(self, minimum: int = 1) -> None:
-        self.minimum = minimum
-
-    def read(self, text: str, name: str) -> int:
-        """Read one integer; the size is limited before any digit is written out."""
-        from fractions import Fraction
-
-        clean = text.strip()
-        like = "give an integer such as 100 or 1e6"
-        if not NUMBER.fullmatch(clean):
-            raise InvalidInput(name, text, like)
-        if not abs(float(clean)) <= _LARGEST_INTEGER or len(clean) > 1000:
-            raise InvalidInput(name, text, "give an integer of at most 1e18")
-        exponent = re.split("[eE]", clean)[1:]
-        # an exact fraction would need as many digits as the exponent says
-        exact = Fraction(1, 2) if exponent and int(exponent[0]) < -1000 else Fraction(clean)
-        if exact.denominator != 1:
-            raise InvalidInput(name, text, like)
-        if exact < self.minimum:
-            raise InvalidInput(name, text, f"give an integer of at least {self.minimum}")
-        return int(exact)
-
-
-class Choice(_ParamType):
-    """One word of a list; an unknown word is answered with what it is called here, or the nearest, and the list."""
-
-    name = "choice"
-
-    def __init__(self, choices: Sequence[str]) -> None:
-        self.choices = tuple(choices)
-
-    def read(self, text: str, name: str) -> str:
-        """One of the words."""
-        if text in self.choices:
-            return text
-        meant = SYNONYMS.get(text.lower())
-        near = meant if meant in self.choices else nearest(text.lower(), self.choices)
-        hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.choices)}"
-        raise InvalidInput(name, text, hint)
+    def read(self, text: str, key: str) -> Any:
+        """The value of the option ``key``."""
+        if not text.strip():
+            raise InvalidInput(key, repr(text), "is empty")
+        return text
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """The words that begin like this."""
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(word) for word in self.choices if word.startswith(incomplete)]
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
-class Orders(_ParamType):
+class Choice(Text):
+    """One word of a list; an unknown word is answered with what it is called here, or the nearest, and the list."""
+
+    def read(self, text: str, key: str) -> str:
+        if text in self.words:
+            return text
+        meant = SYNONYMS.get(text.lower())
+        near = meant if meant in self.words else nearest(text.lower(), self.words)
+        hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.words)}"
+        raise InvalidInput(key, text, hint)
+
+
+class Flag(Text):
+    """A flag, which in a file or a variable is a word."""
+
+    def read(self, text: str, key: str) -> bool:
+        word = text.strip().lower()
+        if word in ("1", "true", "yes", "on"):
+            return True
+        if word in ("0", "false", "no", "off"):
+            return False
+        raise InvalidInput(key, text, "give true or false")
+
+
+class Number(Text):
+    """A finite real number; infinity only where ``infinite`` says that it means something."""
+
+    def __init__(self, infinite: bool = False) -> None:
+        super().__init__()
+        self.infinite = infinite
+
+    def read(self, text: str, key: str) -> float:
+        clean = text.strip()
+        if NUMBER.fullmatch(clean):
+            if math.isinf(float(clean)):
+                raise InvalidInput(key, text, "give a number below 1e308")
+            if vanishes(clean):
+                raise InvalidInput(key, text, "too small to be told from 0: give 0 or at least 1e-307")
+            return float(clean)
+        if self.infinite and INFINITE.fullmatch(clean):
+            return math.inf
+        if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
+            raise InvalidInput(key, text, f"use a decimal point: {clean.replace(',', '.')}")
+        raise InvalidInput(key, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
+
+
+class Integer(Text):
+    """An integer of at least ``minimum``; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
+
+    def __init__(self, minimum: int = 1) -> None:
+        super().__init__()
+        self.minimum = minimum
+
+    def read(self, text: str, key: str) -> int:
+        clean = text.strip()
+        number = NUMBER.fullmatch(clean) and float(clean)
+        if number is not None and not abs(number) <= 1e18:
+            raise InvalidInput(key, text, "give an integer of at most 1e18")
+        if number is None or not number.is_integer() or vanishes(clean):
+            raise InvalidInput(key, text, "give an integer such as 100 or 1e6")
+        # a double does not hold every integer of 17 digits
+        exact = int(clean) if re.fullmatch("[+-]?[0-9]{1,19}", clean) else int(number)
+        if exact < self.minimum:
+            raise InvalidInput(key, text, f"give an integer of at least {self.minimum}")
+        return exact
+
+
+class Orders(Number):
     """A comma-separated list of Renyi orders, each above 1; ``inf`` is pure DP."""
 
-    name = "orders"
-
-    def read(self, text: str, name: str) -> tuple[float, ...]:
-        """The orders, as typed."""
-        number = Number(infinite=True)
-        orders = tuple(number.read(part, name) for part in text.split(","))
+    def read(self, text: str, key: str) -> Any:
+        orders = tuple(Number(infinite=True).read(part, key) for part in text.split(","))
         for order in orders:
             if not order > 1.0:
-                raise InvalidInput(name, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
+                raise InvalidInput(key, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
         return orders
 
 
-class Text(_ParamType):
-    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``)."""
+class File(Text):
+    """A file name, with one of the endings ``words`` if there are any; whether it can be read shows when it is."""
 
-    name = "text"
-
-    def read(self, text: str, name: str) -> str:
-        """The text, which must say something."""
-        if not text.strip():
-            raise InvalidInput(name, repr(text), "is empty")
-        return text
-
-
-class LawText(Text):
-    """A law of K on one line, ``tnb:eta=0,mean=10``; TAB completes the law's name."""
-
-    def __init__(self, laws: Sequence[str]) -> None:
-        self.laws = tuple(laws)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Names of laws."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(law) for law in self.laws if law.startswith(incomplete)]
-
-
-class File(_ParamType):
-    """A file name, with one of ``endings`` if there are any; whether it can be read or written shows when it is."""
-
-    name = "file"
-
-    def __init__(self, *endings: str) -> None:
-        self.endings = endings
-
-    def read(self, text: str, name: str) -> str:
-        """The file's name."""
+    def read(self, text: str, key: str) -> str:
         if not text or "\0" in text:
-            raise InvalidInput(name, repr(text), "give a file name")
-        if self.endings and not text.lower().endswith(self.endings):
-            *most, last = self.endings
-            raise InvalidInput(name, text, f"give a file name that ends in {', '.join(most)} or {last}")
+            raise InvalidInput(key, repr(text), "give a file name")
+        if self.words and not text.lower().endswith(self.words):
+            *most, last = self.words
+            raise InvalidInput(key, text, f"give a file name that ends in {', '.join(most)} or {last}")
         return text
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

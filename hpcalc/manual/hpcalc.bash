@@ -1,6 +1,6 @@
-# Completion of %(prog_name)s for bash 3.2 and later.
+# Completion of hpcalc for bash 3.2 and later.
 
-%(complete_func)s() {
+_hpcalc_completion() {
     local program=${1/#\~/$HOME} current=${COMP_WORDS[COMP_CWORD]}
     local IFS=$'\n' word kind value prefix= glued= count=0
     local -a words
@@ -18,7 +18,7 @@
         [[ $word == [=:]* ]] && glued=1 || glued=
     done
     # where = does not break words the answer replaces the whole of --option=value
-    [[ $current == --*=* ]] && prefix=${current%%%%=*}=
+    [[ $current == --*=* ]] && prefix=${current%%=*}=
 
     while IFS=, read -r kind value; do
         case $kind in
@@ -26,15 +26,15 @@
             file) type compopt >/dev/null 2>&1 && compopt -o default ;;
             dir) type compopt >/dev/null 2>&1 && compopt -o dirnames ;;
         esac
-    done < <(COMP_WORDS="${words[*]}" COMP_CWORD=$((count - 1)) %(complete_var)s=bash_complete "$program" 2>/dev/null)
+    done < <(COMP_WORDS="${words[*]}" COMP_CWORD=$((count - 1)) _HPCALC_COMPLETE=bash_complete "$program" 2>/dev/null)
     return 0
 }
 
 # bash 4.4 brought nosort, bash 4.0 compopt; before that every empty answer means file names
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
-    complete -o nosort -F %(complete_func)s %(prog_name)s
+    complete -o nosort -F _hpcalc_completion hpcalc
 elif ((BASH_VERSINFO[0] >= 4)); then
-    complete -F %(complete_func)s %(prog_name)s
+    complete -F _hpcalc_completion hpcalc
 else
-    complete -o default -F %(complete_func)s %(prog_name)s
+    complete -o default -F _hpcalc_completion hpcalc
 fi

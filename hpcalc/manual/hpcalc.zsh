@@ -1,13 +1,13 @@
-#compdef %(prog_name)s
-# Completion of %(prog_name)s for zsh.
+#compdef hpcalc
+# Completion of hpcalc for zsh.
 
-_%(prog_name)s() {
+_hpcalc() {
     local program=${words[1]/#\~/$HOME} kind value help
     local -a response plain described
     whence -p -- $program >/dev/null 2>&1 || return 1
 
     response=("${(@f)$(COMP_WORDS="${(F)words[1,CURRENT]}" COMP_CWORD=$((CURRENT - 1)) \
-        %(complete_var)s=zsh_complete $program 2>/dev/null)}")
+        _HPCALC_COMPLETE=zsh_complete $program 2>/dev/null)}")
     # after --option= only the value is completed
     compset -P '--*='
 
@@ -28,9 +28,9 @@ _%(prog_name)s() {
     return 0
 }
 
-if [[ $funcstack[1] == _%(prog_name)s ]]; then
+if [[ $funcstack[1] == _hpcalc ]]; then
     # autoloaded: this file was the body of the function, which from now on is the one above
-    _%(prog_name)s "$@"
+    _hpcalc "$@"
 else
-    compdef _%(prog_name)s %(prog_name)s
+    compdef _hpcalc hpcalc
 fi

@@ -142,7 +142,7 @@ def test_orders_must_be_above_one(text: str) -> None:
 
 def test_a_word_off_the_list_is_answered_with_the_nearest() -> None:
     with pytest.raises(InvalidInput, match="did you mean tnb"):
-        Choice(("poisson", "tnb")).read("tbn", "x")
+        Choice("poisson", "tnb").read("tbn", "x")
 
 
 def test_several_values_may_be_joined_by_commas() -> None:

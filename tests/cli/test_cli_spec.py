@@ -14,7 +14,7 @@ import yaml
 from hpcalc.cli import main
 from hpcalc.cli.app import cli
 from hpcalc.cli.case import Case
-from hpcalc.cli.spec import cases_of, spec_text
+from hpcalc.cli.spec import cases_of, settings_of, spec_text
 from hpcalc.errors import DataFileError, HpcalcError
 
 
@@ -197,6 +197,61 @@ def test_refusals_name_the_file_the_line_and_the_remedy(
     assert len(err.splitlines()) == 1
     assert f"{spec}" in err
     assert REFUSED[text] in err
+
+
+CANDIDATES = {
+    "- {name: small, noise-multiplier: 1.1, sample-rate: 0.01, steps: 1000, weight: 0.75, params: {lr: 0.1}}\n"
+    "- {approx_dp: [0.5, 1e-8], weight: 0.2500000001}\n": (["small", "setting 2"], (0.75, 0.25), True),
+    "name,lr,zcdp,dpsgd\na,0.1,0.5,\nb,0.3,,0.01 1.1 1000\n": (["a", "b"], (0.5, 0.5), False),
+    "- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: unknown}\n": (["setting 1", "setting 2"], None, True),
+}
+
+
+@pytest.mark.parametrize("text", CANDIDATES)
+def test_candidates(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / f"grid.{'csv' if text.startswith('name') else 'yaml'}"
+    path.write_text(text)
+    found = cli.get_command(click.Context(cli), "bound")
+    assert found is not None
+    (case,), _ = cases_of(found, found.make_context("bound", ["--candidates", str(path)]).obj)
+    rows, weights, stated = settings_of(case)
+    names, wanted, given = CANDIDATES[text]
+    assert ([row.name for row in rows], stated) == (names, given)
+    assert weights == (wanted and pytest.approx(wanted))
+    assert ("no guarantee depends on: lr\n" in capsys.readouterr().err) == ("lr" in text)
+    if "approx_dp" in text:
+        assert (rows[0]["noise_multiplier"], rows[1]["approx_dp"]) == (1.1, ((0.5, 1e-8),))
+    if "dpsgd" in text:
+        assert [row["dpsgd"] for row in rows] == [None, ((0.01, 1.1, 1000.0),)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- {zcdp: 1, weight: 3}\n- {zcdp: 2, weight: 1}\n", "line 1: the weights sum to 4"),
+        ("- {zcdp: 1, weight: 1.5}\n- {zcdp: 2, weight: -0.5}\n", "line 2: weight -0.5"),
+        ("- {zcdp: 1, weight: 1}\n- {zcdp: 2}\n", "1 of 2 settings have a weight"),
+        ("- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: 1}\n", "unknown for every setting"),
+        ("- {zcdp: 1, lr: 3}\n", "put hyperparameters under params"),
+        ("- {zcdb: 1}\n", "did you mean zcdp"),
+        ("- {zcdp: 1, zcdp: 2}\n", "given twice"),
+        ("- {zcdp: 1, params: 2}\n", "give a mapping of hyperparameters"),
+        ("- {name: a}\n", "has no guarantee"),
+        ("zcdp: 1\n", "list of settings"),
+        ("[]", "list of settings"),
+        ("noise_multplier,steps\n1,2\n", "did you mean noise-multiplier"),
+    ],
+)
+def test_wrong_candidates_name_their_line(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ("c.csv" if text.startswith("noise") else "c.yaml")
+    path.write_text(text)
+    assert main(["convert", "--candidates", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"hpcalc: --candidates {path}: ")
+    assert told in err
 
 
 def test_a_billion_laughs_is_refused_at_once(spec: Path) -> None:

@@ -1,0 +1,201 @@
+"""The question of :mod:`hpcalc.questions` that each command asks about a case."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import hpcalc.questions as questions
+from hpcalc import __version__
+from hpcalc.catalog import NOT_DRAWN
+from hpcalc.cli import inputs
+from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
+from hpcalc.cli.options import TRAINING
+from hpcalc.cli.progress import Progress
+from hpcalc.errors import ExitCode
+from hpcalc.laws import RunCount, make_law
+
+__all__ = ["bound", "compare", "convert", "draw", "plan", "total", "utility"]
+
+_MOST = 10_000_000  # values of one call of draw; they are held in memory
+_FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
+_MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
+
+
+def bound(case: Case) -> Any:
+    """``hpcalc bound``."""
+    base = inputs.guarantee(case)
+    law = inputs.law(case, base)
+    asked = {key: case[key] for key in ("max_epsilon", "explain")}
+    with Progress() as progress:
+        return questions.bound(
+            base, law, **asked, **inputs.release(case, base), **inputs.accounting(case), progress=progress
+        )
+
+
+def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
+    """Everything that a list of cases releases, together."""
+    if len({one["group"] for one, _ in others}) > 1:
+        raise CommandLineError(f"{case.place}the cases have different --group: a total needs one privacy unit")
+    deltas = {one["delta"] for one, _ in others}
+    if case.source("delta") is None and len(deltas) > 1:
+        raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
+    from hpcalc.questions.everything import total as together
+
+    delta = case["delta"] if case.source("delta") is not None else max(deltas)
+    results = {str(one.name): result for one, result in others}
+    return together(results, delta=delta, conversion=case["conversion"], max_epsilon=case["max_epsilon"])
+
+
+def convert(case: Case) -> Any:
+    """``hpcalc convert``."""
+    asked = {key: case[key] for key in ("epsilon", "delta", "to", "conversion", "orders")}
+    if case["epsilon"] is not None:
+        if case["to"] != "approx-dp":
+            case.refuse("epsilon", f"asks for a delta, which --to {case['to']} has not: leave one of them out")
+        if case.source("delta") not in (None, ENVIRONMENT):
+            case.refuse("epsilon", "asks for the delta of this epsilon: leave --delta out")
+        asked["delta"] = None
+    return questions.convert(inputs.guarantee(case), **asked)
+
+
+def utility(case: Case) -> Any:
+    """``hpcalc utility``."""
+    return questions.utility(inputs.law(case), **_scored(case))
+
+
+def _scored(case: Case) -> dict[str, Any]:
+    """What is known of how good a run is."""
+    return {"success_rate": case["success_rate"], "scores": inputs.scores(case), "minimize": case["minimize"]}
+
+
+def compare(case: Case) -> Any:
+    """``hpcalc compare``."""
+    asked = [key for key in _FOOTING if case[key] is not None]
+    if len(asked) > 1 and not (case["selection"] is not None and set(asked) == {"mean", "at_epsilon"}):
+        case.refuse(asked[1], f"compares on another footing than --{asked[0].replace('_', '-')}: keep one of them")
+    if case["sensitivity"] is not None and case["selection"] is None:
+        case.refuse("sensitivity", "speaks about the candidates' scores: give --selection too")
+    laws = inputs.laws_named(case)
+    with Progress() as progress:
+        if case["selection"] is not None:
+            return _selection(case, laws, progress)
+        base = inputs.guarantee(case)
+        return questions.compare(
+            base,
+            laws,
+            curves=case["plot"] is not None,
+            progress=progress,
+            **_scored(case),
+            **_footing(case),
+            **inputs.release(case, base),
+            **inputs.accounting(case),
+        )
+
+
+def _footing(case: Case) -> dict[str, Any]:
+    """On what the laws are compared; the law that a spec file states is a marked row, and its mean is everyone's."""
+    footing = {key: case[key] for key in _FOOTING}
+    if case["dist"] is None:
+        return footing
+    parameters = inputs.law_parameters(case)
+    if all(value is None for value in footing.values()):
+        footing["mean"] = make_law(**{key: parameters[key] for key in parameters if key not in _MODIFIERS}).mean
+    return {**footing, "in_use": parameters}
+
+
+def _selection(case: Case, laws: Any, progress: Progress) -> Any:
+    from hpcalc.questions.selection import compare_selection
+
+    for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
+        if case[key] is not None:
+            case.refuse(key, "does not go with --selection, which asks for the error of choosing one candidate")
+    return compare_selection(
+        case["selection"],
+        case["sensitivity"] if case["sensitivity"] is not None else 1.0,
+        case["at_epsilon"],
+        base=inputs.some_guarantee(case),
+        laws=laws,
+        mean=case["mean"],
+        delta=case["delta"],
+        progress=progress,
+    )
+
+
+def plan(case: Case) -> Any:
+    """``hpcalc plan``."""
+    goal = case["solve_for"]
+    asked: dict[str, Any] = {
+        key: case[key] for key in ("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
+    }
+    asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
+    base: Any = None
+    if goal in (None, "runs"):
+        base = inputs.guarantee(case)
+    else:
+        # what a spec says of it is what another value is sought for
+        described = case.without("compose", *([goal] if case.source(goal) == SPEC else []))
+        if goal == "dpsgd-noise":
+            asked["sampling"] = inputs.sampling(case) if case["candidates"] is None else inputs.candidates_at(case)
+            described = described.without("dpsgd", "candidates", *TRAINING)
+        # each candidate composes by itself
+        asked["compositions"] = case["compose"] if case["candidates"] is None else None
+        base = inputs.some_guarantee(described)
+    with Progress() as progress:
+        return questions.plan(
+            base,
+            progress=progress,
+            **asked,
+            **_laws(case),
+            **_scored(case),
+            **inputs.release(case, base),
+            **inputs.accounting(case),
+        )
+
+
+def _laws(case: Case) -> dict[str, Any]:
+    """The law of a plan, or those it chooses from."""
+    runs = case["solve_for"] in (None, "runs")
+    named, laws = inputs.law_parameters(case, optional=True), inputs.laws_named(case)
+    if named:
+        if runs and case["subset"] != "auto":
+            # a spec states the law that was checked; what is solved for is its scale
+            scaled = named.keys() - inputs.open_scale(named).keys()
+            named = {key: named[key] for key in named if key not in scaled or case.source(key) == COMMAND_LINE}
+        return {"runs": named, "laws": laws}
+    if case["mean"] is not None and runs:
+        case.refuse("mean", "is what plan solves for: leave it out")
+    modifiers = {key: case[key] for key in _MODIFIERS if case[key]}
+    if modifiers:
+        from hpcalc.laws.family import default_laws
+
+        laws = [{**law, **modifiers} for law in laws or default_laws()]
+    return {"laws": laws, **({"mean": case["mean"]} if case["mean"] is not None else {})}
+
+
+@dataclass(frozen=True)
+class DrawResult:
+    """Drawn values of K, and the law they were drawn from."""
+
+    law: RunCount
+    runs: tuple[int, ...]
+    exit_code = ExitCode.OK
+
+    def document(self) -> dict[str, Any]:
+        """Plain document, as every result has it."""
+        law = {"dist": self.law.name, **self.law.parameters(), "mean": self.law.mean, "prob_zero": self.law.prob_zero}
+        answer = {"hpcalc_version": __version__, "command": "draw", "law": law}
+        return {**answer, "runs": list(self.runs), "warnings": []}
+
+
+def draw(case: Case) -> DrawResult:
+    """``hpcalc draw``."""
+    if case["count"] > _MOST:
+        case.refuse("count", f"give at most {_MOST}")
+    if case["dist"] in NOT_DRAWN:
+        case.refuse("dist", NOT_DRAWN[case["dist"]])
+    law = inputs.law(case)
+    entropy = random.SystemRandom()
+    return DrawResult(law, tuple(law.sample(entropy) for _ in range(case["count"])))
