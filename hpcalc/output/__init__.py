@@ -31,21 +31,14 @@ def render(
     Numbers of ``echo``, which the user typed, are written as typed by machine formats; what the ``encoding`` cannot say
     is written in ASCII. ``width`` (columns of the terminal, None for no limit) and ``colour`` are for tables, ``quiet``
     leaves the headlines of tables and Markdown alone.
-
-    >>> from hpcalc.logspace import Upper
-    >>> print(render({"command": "convert", "epsilon": Upper(2.14193892831)}, "json"), end="")
-    {
-      "command": "convert",
-      "epsilon": 2.141938929
-    }
     """
     if format in ("yaml", "json", "csv"):
         from hpcalc.files import json_text, yaml_text
         from hpcalc.output.digits import rounded
         from hpcalc.output.machine import csv_text
 
-        write = {"yaml": yaml_text, "json": json_text, "csv": csv_text}[format]
-        return write(rounded(document, frozenset(echo)), encoding)
+        plain = rounded(document, frozenset(echo))
+        return csv_text(plain) if format == "csv" else {"yaml": yaml_text, "json": json_text}[format](plain, encoding)
     if format == "statement":
         from hpcalc.output.legible import legible
         from hpcalc.output.statement import statement_text

@@ -23,16 +23,12 @@ def can_say(text: str, encoding: str) -> bool:
 
 
 def legible(text: str, encoding: str) -> str:
-    """The text with every character the encoding lacks replaced: Greek letters by their names, the rest by escapes.
-
-    Examples
-    --------
-    >>> legible("ε at δ = 1e-06", "ascii")
-    'eps at delta = 1e-06'
-    """
-    if can_say(text, encoding):
-        return text
-    return "".join(
-        char if can_say(char, encoding) else _NAMES.get(char, char.encode("ascii", "backslashreplace").decode())
-        for char in text
+    """The text with every character the encoding lacks replaced: Greek letters by their names, the rest by escapes."""
+    return (
+        text
+        if can_say(text, encoding)
+        else "".join(
+            char if can_say(char, encoding) else _NAMES.get(char, char.encode("ascii", "backslashreplace").decode())
+            for char in text
+        )
     )

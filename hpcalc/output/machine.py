@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hpcalc.output.legible import can_say
-
 __all__ = ["csv_text"]
 
 # numbers that stand in a fixed order
 _NAMES = {"dpsgd": ("rate", "noise", "steps"), "approx_dp": ("epsilon", "delta")}
 
 
-def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
+def csv_text(document: Mapping[str, Any]) -> str:
     """One header line of dotted keys, then one line a case, or a row where the answer has rows."""
     import csv
     import io
@@ -27,9 +25,7 @@ def csv_text(document: Mapping[str, Any], encoding: str = "utf-8") -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for record in records:
-        cells = (_text(record.get(key)) for key in header)
-        writer.writerow([cell if can_say(cell, encoding) else cell.encode(encoding, "backslashreplace").decode(encoding)
-                         for cell in cells])  # fmt: skip
+        writer.writerow([_text(record.get(key)) for key in header])
     return out.getvalue()
 
 

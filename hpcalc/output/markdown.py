@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hpcalc.output.blocks import Block, Headline, Notes, Plain
+from hpcalc.output.blocks import Block, Headline, Notes
 from hpcalc.output.phrases import sentence
 
 __all__ = ["markdown_text"]
@@ -27,11 +27,8 @@ def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
 
 
 def _lines(block: Block, footnotes: dict[str, int]) -> Iterator[str]:
-    if isinstance(block, Plain):
-        yield block.text.rstrip("\n")
-        return
     if isinstance(block, Headline):
-        yield f"**{_inline(block.text)}**"
+        yield block.text.rstrip("\n") if block.bare else f"**{_inline(block.text)}**"
         return
     if block.title:
         yield f"### {block.title}\n"

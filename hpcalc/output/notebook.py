@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from hpcalc.output import render
-from hpcalc.output.blocks import Block, Headline, Notes, Plain, view
+from hpcalc.output.blocks import Block, Headline, Notes, view
 from hpcalc.output.phrases import law_words, run_words, sentence
 from hpcalc.output.plots import figure_of, plot_result
 
@@ -38,8 +38,6 @@ def html(answer: Any) -> str:
 def _html(block: Block) -> Iterator[str]:
     if isinstance(block, Headline):
         yield f"<p><strong>{escape(block.text)}</strong></p>"
-    elif isinstance(block, Plain):
-        yield f"<pre>{escape(block.text)}</pre>"
     else:
         if block.title:
             yield f"<h4>{escape(block.title)}</h4>"

@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
-from hpcalc.output.panels import Panel, Series, panels_of
+from hpcalc.output.panels import Axis, Panel, Series, panels_of
 
 __all__ = ["figure_of", "make_figure", "plot_result"]
 
@@ -26,12 +26,8 @@ _LINES: tuple[Any, ...] = (":", "-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8
                            (0, (8, 2, 1, 2)), (0, (2, 1)))  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*", "<", ">")
 _PANEL = (3.7, 3.1)  # inches
-# same answer, same bytes
-_NO_DATE: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None, "Creator": "hpcalc"},
-    "pdf": {"CreationDate": None, "Creator": "hpcalc", "Producer": "hpcalc"},
-    "png": {"Software": "hpcalc"},
-}
+# endings, and what makes the same answer the same bytes
+_KINDS: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 # not the user's own, and a font that comes with matplotlib: the same picture everywhere
 _SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.spines.top": False,
@@ -40,21 +36,13 @@ _SETTINGS: dict[str, Any] = {
 
 
 def plot_result(result: Any, target: str, *, width: int | None = None, encoding: str = "utf-8") -> str:
-    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of plain text.
-
-    Examples
-    --------
-    >>> from hpcalc import Poisson, utility
-    >>> text = plot_result(utility(Poisson(10.0)), "-", width=60)
-    >>> max(map(len, text.splitlines())) <= 60
-    True
-    """
+    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of plain text."""
     if target == "-":
         from hpcalc.output.textchart import text_charts
 
         return text_charts(panels_of(result), width or 80, encoding)
     kind = Path(target).suffix.lower().lstrip(".")
-    if kind not in _NO_DATE:
+    if kind not in _KINDS:
         raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
     data = figure_of(result, kind)
     if data:
@@ -68,7 +56,7 @@ def figure_of(result: Any, kind: str) -> bytes:
     buffer = io.BytesIO()
     if panels:
         with make_figure(panels) as figure:
-            figure.savefig(buffer, format=kind, metadata=_NO_DATE[kind])
+            figure.savefig(buffer, format=kind, metadata=_KINDS[kind])
     return buffer.getvalue()
 
 
@@ -84,8 +72,7 @@ def make_figure(panels: Sequence[Panel]) -> Iterator[Any]:
     with mpl.rc_context(settings):
         width = _PANEL[0] * len(panels)
         caption = textwrap.wrap(panels[0].caption, max(int(width / 0.075), 20))
-        named = [part for panel in panels for part in (*panel.series, panel.shaded, panel.limit) if part is not None]
-        names = {part.name for part in named if part.name}
+        names = {series.name for panel in panels for series in panel.series if series.name}
         columns = max(1, min(len(names), int(width / (0.062 * max(map(len, names), default=1) + 0.65))))
         # the panels keep their size
         height = _PANEL[1] + 0.17 * len(caption) + 0.19 * -(-len(names) // columns)
@@ -109,14 +96,8 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.set(title=panel.title, xlabel=panel.x.label, ylabel=panel.y.label)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    shaded = panel.shaded
-    if shaded is not None:
-        bottom = panel.y.least if panel.y.least is not None else min(shaded.y)
-        axes.fill_between(shaded.x, shaded.y, bottom, color="#d9d9d9", linewidth=0.0, label=shaded.name)
     for series in panel.series:
-        _add(axes, series)
-    if panel.limit is not None:
-        axes.axvline(panel.limit.x, color="#b00000", linewidth=1.2, linestyle=(0, (6, 3)), label=panel.limit.name)
+        _add(axes, series, panel.y)
     for axis, side, scale in ((axes.xaxis, panel.x, axes.set_xscale), (axes.yaxis, panel.y, axes.set_yscale)):
         if side.log:
             scale("log")
@@ -124,26 +105,28 @@ def _draw(axes: Any, panel: Panel) -> None:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,), numticks=6))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_formatter(NullFormatter())
-    axes.set(xlim=_ends(axes.get_xlim(), panel.x), ylim=_ends(axes.get_ylim(), panel.y))
+    axes.set_xlim(panel.x.least, panel.x.most)
+    axes.set_ylim(panel.y.least, panel.y.most)
 
 
-def _ends(now: tuple[float, float], axis: Any) -> tuple[float, float]:
-    return axis.least if axis.least is not None else now[0], axis.most if axis.most is not None else now[1]
-
-
-def _add(axes: Any, series: Series) -> None:
+def _add(axes: Any, series: Series, y: Axis) -> None:
     style = series.style
     colour, marker = _COLOURS[style % len(_COLOURS)], _MARKERS[style % len(_MARKERS)]
-    looks: dict[str, Any] = {"color": colour, "label": series.name or "_"}
-    if series.line:
-        # markers of neighbouring series do not fall on each other
-        every = (style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1
-        dotted = {"linestyle": _LINES[style % len(_LINES)], "marker": marker, "markevery": every, "markersize": 4.5}
-        looks |= {"linewidth": 1.5} | ({"drawstyle": "steps-pre"} if series.steps else dotted)
+    # markers of neighbouring lines do not fall on each other
+    every = (style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1
+    looks: dict[str, dict[str, Any]] = {
+        "line": {"linewidth": 1.5, "linestyle": _LINES[style % len(_LINES)], "marker": marker, "markevery": every,
+                 "markersize": 4.5},
+        "steps": {"linewidth": 1.5, "drawstyle": "steps-pre"},
+        "points": {"linestyle": "none", "zorder": 3.0, "clip_on": False, "marker": marker, "markersize": 8.0,
+                   "markeredgecolor": "white", "markeredgewidth": 0.8},
+        "ring": {"linestyle": "none", "zorder": 3.0, "clip_on": False, "marker": "o", "markersize": 11.0,
+                 "markerfacecolor": "none", "markeredgewidth": 1.6},
+    }  # fmt: skip
+    if series.kind == "area":
+        bottom = y.least if y.least is not None else min(series.y)
+        axes.fill_between(series.x, series.y, bottom, color="#d9d9d9", linewidth=0.0, label=series.name)
+    elif series.kind == "limit":
+        axes.axvline(series.x[0], color="#b00000", linewidth=1.2, linestyle=(0, (6, 3)), label=series.name)
     else:
-        looks |= {"linestyle": "none", "zorder": 3.0, "clip_on": False}
-        looks |= {"marker": "o", "markersize": 11.0, "markerfacecolor": "none", "markeredgecolor": colour,
-                  "markeredgewidth": 1.6} if series.ring else {
-                  "marker": marker, "markersize": 8.0, "markerfacecolor": colour, "markeredgecolor": "white",
-                  "markeredgewidth": 0.8}  # fmt: skip
-    axes.plot(series.x, series.y, **looks)
+        axes.plot(series.x, series.y, color=colour, label=series.name or "_", **looks[series.kind])

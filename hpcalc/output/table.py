@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hpcalc.output.blocks import Block, Grid, Headline, Notes, Plain
+from hpcalc.output.blocks import Block, Grid, Headline, Notes
 from hpcalc.output.legible import can_say, legible
 from hpcalc.output.phrases import sentence
 
@@ -31,8 +31,7 @@ def table_text(blocks: Sequence[Block], *, encoding: str, width: int | None = No
                       color_system="standard" if colour else None, markup=False, highlight=False, emoji=False,
                       legacy_windows=False, _environ={})  # fmt: skip
     for index, block in enumerate(blocks):
-        apart = not isinstance(block, Headline) or not isinstance(blocks[index - 1], Headline)
-        if index and apart and not isinstance(block, Plain):
+        if index and not (isinstance(block, Headline) and isinstance(blocks[index - 1], Headline)):
             console.print()
         for part in _parts(block, encoding, width):
             console.print(part, soft_wrap=isinstance(part, Text), crop=False)
@@ -47,8 +46,8 @@ def _parts(block: Block, encoding: str, width: int | None) -> Iterator[Text | Ta
         safe = "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
         return legible(safe, encoding)
 
-    if isinstance(block, Plain):
-        yield Text(say(block.text.rstrip("\n")))
+    if isinstance(block, Headline) and block.bare:
+        yield Text(say(block.text))
     elif isinstance(block, Headline):
         style = {None: "bold", True: "bold green", False: "bold red"}[block.good]
         yield from _paragraph(say(block.text), width, style=style)

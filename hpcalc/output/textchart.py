@@ -18,6 +18,7 @@ _HEIGHT = 16
 _LEAST_WIDTH = 40
 _MARKS = "ox+*#@%&$="
 _RING = "O"
+_WHOLE = "\N{NO-BREAK SPACE}"
 _FINE = 200  # points that a line has between two of its own
 
 
@@ -58,13 +59,8 @@ class _Scale:
             step = unit * next(factor for factor in (1, 2, 5, 10, 20) if unit * factor >= rough)
             values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
         cells = np.round(self.place(values.tolist())).astype(int).clip(0, self.cells - 1)
-        return list(zip(cells.tolist(), map(_shown, values.tolist()), strict=True))
-
-
-def _shown(value: float) -> str:
-    if value == 0.0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.4g}"
-    return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+        texts = (f"{value:.4g}".replace("e+0", "e").replace("e-0", "e-") for value in values.tolist())
+        return list(zip(cells.tolist(), texts, strict=True))
 
 
 def text_charts(panels: Sequence[Panel], width: int, encoding: str = "utf-8") -> str:
@@ -78,22 +74,20 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     """A panel in lines of at most ``width`` columns (40 or more), with box drawing characters if sayable."""
     width = max(width, _LEAST_WIDTH)
     bar, dash, corner, notch, tick, shade = "│─└┤┬░" if can_say("│─└┤┬░", encoding) else "|-+++."
-    shaded, limit = panel.shaded, panel.limit
-    everything = [*panel.series, *([shaded] if shaded is not None else [])]
-    y_scale = _Scale(panel.y, [y for series in everything for y in series.y], _HEIGHT)
+    y_scale = _Scale(panel.y, [y for series in panel.series for y in series.y], _HEIGHT)
     y_labels = dict(y_scale.ticks(6))
     margin = max(map(len, y_labels.values()), default=1) + 1
     columns = width - margin - 2
-    x_scale = _Scale(panel.x, [x for series in everything for x in series.x] + ([limit.x] if limit else []), columns)
+    x_scale = _Scale(panel.x, [x for series in panel.series for x in series.x], columns)
     cells = np.full((_HEIGHT, columns), " ")
-    if shaded is not None:
-        for column, row in _cells(shaded, x_scale, y_scale):
-            cells[: row + 1, column] = shade
-    if limit is not None:
-        cells[:, round(float(x_scale.place([limit.x])[0]))] = bar
-    for series in panel.series:
+
+    def mark(series: Series) -> str:
+        return {"area": shade, "limit": bar, "ring": _RING}.get(series.kind, _MARKS[series.style % len(_MARKS)])
+
+    for series in sorted(panel.series, key=lambda series: series.kind not in ("area", "limit")):
         for column, row in _cells(series, x_scale, y_scale):
-            cells[row, column] = _mark(series)
+            rows = {"area": slice(row + 1), "limit": slice(None)}.get(series.kind, slice(row, row + 1))
+            cells[rows, column] = mark(series)
     lines = [panel.title, panel.y.label]
     for row in reversed(range(_HEIGHT)):
         label = y_labels.get(row, "")
@@ -107,35 +101,21 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
             end = start + len(text)
             labels[start:end] = text
     lines += [f"{'':{margin}} {corner}{''.join(axis)}", "".join(labels), f"{'':{margin + 2}}{panel.x.label:^{columns}}"]
-    named = [f"{_mark(series)} {series.name}" for series in panel.series if series.name]
-    named += [f"{shade} {shaded.name}"] if shaded is not None else []
-    named += [f"{bar} {limit.name}"] if limit is not None else []
-    return "".join(legible(line.rstrip(), encoding) + "\n" for line in [*lines, *_filled(named, width)])
-
-
-def _mark(series: Series) -> str:
-    return _RING if series.ring else _MARKS[series.style % len(_MARKS)]
+    named = (f"{mark(series)} {series.name}".replace(" ", _WHOLE) for series in panel.series if series.name)
+    key = textwrap.wrap("   ".join(named), width, initial_indent="  ",
+                        subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    lines += [line.replace(_WHOLE, " ") for line in key]
+    return "".join(legible(line.rstrip(), encoding) + "\n" for line in lines)
 
 
 def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> Iterator[tuple[int, int]]:
     """The cells of a series, along its line where it has one."""
-    x, y = x_scale.place(series.x), y_scale.place(series.y)
-    if series.line:
+    x, y = x_scale.place(series.x), y_scale.place(series.y or [y_scale.ends[0]])
+    if series.kind in ("line", "steps", "area"):
         at, fine = np.arange(x.size), np.linspace(0.0, x.size - 1.0, _FINE * (x.size - 1) + 1)
+        x = np.interp(fine, at, x)
         # of steps the value to the right holds
-        x, y = np.interp(fine, at, x), y[np.ceil(fine).astype(int)] if series.steps else np.interp(fine, at, y)
+        y = y[np.ceil(fine).astype(int)] if series.kind == "steps" else np.interp(fine, at, y)
     inside = (x > -0.5) & (x < x_scale.cells - 0.5) & (y > -0.5) & (y < y_scale.cells - 0.5)
     pairs = np.stack([x[inside], y[inside]], axis=1).round().astype(int).tolist()
     yield from dict.fromkeys((column, row) for column, row in pairs)
-
-
-def _filled(entries: Sequence[str], width: int) -> Iterator[str]:
-    """As many entries to a line as fit."""
-    line = ""
-    for entry in entries:
-        if line and len(line) + 3 + len(entry) > width:
-            yield line
-            line = ""
-        line += f"   {entry}" if line else f"  {entry}"
-    if line:
-        yield line

@@ -29,16 +29,16 @@ _MOST = 256.0  # orders are shown up to here, whatever decides
 class SearchCurves:
     """Points of curves, evaluated once: pairs of ε and log10 δ, for the Rényi curves of order and divergence in nats.
 
-    ``answer`` is the point of ``profile`` that was asked for, ``best`` the order that decides and the divergence there,
-    ``out_of_reach`` what an explicit mechanism costs, and ``widest`` the largest ε looked at.
+    ``answer`` holds the point of ``profile`` that was asked for, ``best`` the order that decides and the divergence
+    there, ``out_of_reach`` what an explicit mechanism costs; ``widest`` is the largest ε looked at.
     """
 
     profile: Points
     one_profile: Points
     renyi: Points = ()
     one_renyi: Points = ()
-    answer: tuple[float, float] | None = None
-    best: tuple[float, float] | None = None
+    answer: Points = ()
+    best: Points = ()
     out_of_reach: Points = ()
     widest: float = math.inf
 
@@ -57,14 +57,14 @@ def search_curves(result: BoundResult) -> SearchCurves | None:
     whole = result.log_profile(grid) / _LOG10
     profile = tuple((x, y) for x, y in zip(grid.tolist(), whole.tolist(), strict=True) if y >= floor)
     alone = [(x, _one_run(result, x)) for x in grid.tolist()]
-    answer = next((point for point in profile if point[0] == epsilon), None)
+    answer = tuple(point for point in profile if point[0] == epsilon and result.delta > 0.0)
     renyi, one, best = _renyi(result)
     return SearchCurves(
         profile,
         tuple(point for point in alone if floor <= point[1] <= 0.0),
         renyi,
         one,
-        answer if result.delta > 0.0 else None,
+        answer,
         best,
         _out_of_reach(result, profile, floor),
         top,
@@ -78,10 +78,10 @@ def _one_run(result: BoundResult, epsilon: float) -> float:
         return math.inf
 
 
-def _renyi(result: BoundResult) -> tuple[Points, Points, tuple[float, float] | None]:
+def _renyi(result: BoundResult) -> tuple[Points, Points, Points]:
     """Rényi curves at the orders that matter: far above the one that decides, sampled mechanisms explode."""
     if result.base.slack > 0.0 or not result.base.finite:
-        return (), (), None
+        return (), (), ()
     used = [bound for bound in result.bounds if bound.order is not None and math.isfinite(bound.order)]
     order = min(used, key=lambda bound: bound.epsilon).order if used else None
     order = order if order is not None and order <= _MOST else None
@@ -95,8 +95,8 @@ def _renyi(result: BoundResult) -> tuple[Points, Points, tuple[float, float] | N
 
     rows = [(row["order"], row["epsilon"]) for row in result.rdp_curve(orders)]
     renyi = [(x, y) for x, y in rows if x is not None and y is not None]
-    best = next((point for point in renyi if point[0] == order), None)
-    most = _HIGH * best[1] if best is not None else math.inf
+    best = tuple(point for point in renyi if point[0] == order)
+    most = _HIGH * best[0][1] if best else math.inf
     one = zip(orders.tolist(), np.asarray(result.base.rdp(orders)).tolist(), strict=True)
     return (
         tuple(point for point in renyi if point[1] <= most),

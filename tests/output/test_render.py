@@ -268,8 +268,8 @@ def test_a_statement_for_a_paper() -> None:
 
 
 def test_the_gate_is_told_and_zero_is_a_limit() -> None:
-    assert "OVER the limit of 0." in render({**BOUND, "max_epsilon": 0.0}, "table")
-    assert "Within the limit of 5." in render({**BOUND, "max_epsilon": 5.0}, "table")
+    for limit, within, told in ((0.0, False, "OVER the limit of 0."), (5.0, True, "Within the limit of 5.")):
+        assert told in render({**BOUND, "max_epsilon": limit, "within_budget": within}, "table")
     assert "OVER" not in render(BOUND, "table")
 
 
