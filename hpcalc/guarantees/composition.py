@@ -172,19 +172,12 @@ class Composition(WithCore):
 
     def describe(self) -> dict[str, Any]:
         counts = {count for _, count in self.parts}
-        common = counts.pop() if len(counts) == 1 else 1
-        out: dict[str, Any] = {}
+        given: dict[str, list[Any]] = {}
         for part, _ in self.parts:
             for key, value in part.describe().items():
-                if key in out and key != "group":
-                    earlier = out[key] if isinstance(out[key], _Several) else _Several([out[key]])
-                    out[key] = _Several([*earlier, value])
-                else:
-                    out[key] = value
-        out = {key: list(value) if isinstance(value, _Several) else value for key, value in out.items()}
-        if common != 1:
-            out["compose"] = common
-        return out
+                given.setdefault(key, []).append(value)
+        out = {key: values[-1] if len(values) == 1 or key == "group" else values for key, values in given.items()}
+        return out if len(counts) > 1 or counts == {1} else {**out, "compose": counts.pop()}
 
     def label(self) -> str:
         kinds: dict[type[Guarantee], list[tuple[Guarantee, int]]] = {}
@@ -197,15 +190,13 @@ class Composition(WithCore):
 
     @cached_property
     def _merged(self) -> tuple[Guarantee, float, str]:
-        keep = 0.0  # log of the probability that no (eps, delta) part gives everything away
-        cores: list[tuple[Guarantee, int]] = []
-        for part, count in self.parts:
-            keep += count * (math.log1p(-part.slack) if part.slack < 1.0 else -_INF)
-            cores.append((part.core, count))
+        # log of the probability that no (ε, δ) part gives everything away
+        keep = math.fsum(count * _log_keep(part.slack) for part, count in self.parts)
         slack = -math.expm1(keep)
+        cores = [(part.core, count) for part, count in self.parts]
         cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or cores[:1]  # the others reveal nothing
         gaussian = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
-        zcdp = [(part, count) for part, count in cores if isinstance(part, ZCDP)]
+        zcdp = [part for part, _ in cores if isinstance(part, ZCDP)]
         if len(cores) == 1 and cores[0][1] == 1:
             return cores[0][0], slack, "single guarantee"
         if len(gaussian) == len(cores):
@@ -249,10 +240,6 @@ def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:
     """Gaussians compose exactly: their ``1/sigma^2`` add."""
     total = math.fsum(count * part.shift**2 for part, count in parts)
     return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
-
-
-class _Several(list[Any]):
-    """Marks values collected from repeated options, apart from options that are lists themselves."""
 
 
 def compose(*bases: Guarantee) -> Guarantee:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders, smaller
+from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.region import region_from_rdp, search_orders, tradeoff_from_rdp
+from hpcalc.guarantees.region import region_from_rdp, search_orders, smaller, tradeoff_from_rdp
 from hpcalc.guarantees.search import dominating_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct
+from hpcalc.logspace import Array, Prob, distinct, softplus
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "ZCDP",
@@ -59,22 +62,16 @@ class CurveBase(Guarantee):
 
     def _log_profile(self, t: Array) -> Array:
         slopes, lines = self._profile_lines
-        if slopes.size:
-            out = np.min(lines - slopes * np.minimum(t.ravel()[:, None], 1e300), axis=1).reshape(t.shape)
-        else:
-            out = np.zeros(t.shape)
-        if self.pure_epsilon < _INF:
-            out = np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t))
-        return np.asarray(np.minimum(out, 0.0), dtype=float)
+        out = np.min(lines - slopes * np.minimum(t[..., None], 1e300), axis=-1, initial=0.0)
+        return np.asarray(np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t)), dtype=float)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        curve = tradeoff_from_rdp(self, self._binding_orders)
-        pure = PureDP(self.pure_epsilon).tradeoff()
-        if curve is None or pure is None:
-            return pure if curve is None else curve
+        curve, pure = tradeoff_from_rdp(self, self._binding_orders), PureDP(self.pure_epsilon)
+        if curve is None or self.pure_epsilon == _INF:
+            return pure.tradeoff() if curve is None else curve
         # at every point the larger W, with its slope
-        w = PureDP(self.pure_epsilon).region(curve.x.complement()).complement()
-        slope = np.where(curve.x.log_u < pure.x.log_u[1], -self.pure_epsilon, self.pure_epsilon)
+        w = pure.region(curve.x.complement()).complement()
+        slope = np.where(curve.x.log_u < -float(softplus(-self.pure_epsilon)), -self.pure_epsilon, self.pure_epsilon)
         own = curve.w.log_u > w.log_u
         w = Prob(*(np.where(own, theirs, ours) for theirs, ours in zip(curve.w, w, strict=True)))
         return Tradeoff(curve.x, w, np.where(own, curve.log_slope, slope))
@@ -98,6 +95,11 @@ class ZCDP(CurveBase):
     ----------
     rho : float
         ρ >= 0.
+
+    Examples
+    --------
+    >>> ZCDP(0.1).rdp([2.0, 10.0])
+    array([0.2, 1. ])
     """
 
     rho: float
@@ -148,32 +150,54 @@ class ZCDP(CurveBase):
         return 0.0 if self.rho == 0.0 else _INF
 
 
-def _distinct_points(
-    parameter: str,
-    points: Points,
-    values: Iterable[float] | None,
-    checked: Callable[[float, float], tuple[float, float]],
-    twice: str,
-    none: str,
-) -> tuple[tuple[float, float], ...]:
-    """Checked points by increasing first number; ``twice`` and ``none`` say what to do about such points."""
-    clean: dict[float, float] = {}
-    if values is not None:
-        firsts, seconds = list(points), list(values)
-        if len(firsts) != len(seconds):
-            raise InvalidInput(parameter, len(seconds), f"give as many values as points, {len(firsts)}")
-        points = zip(firsts, seconds, strict=True)  # type: ignore[arg-type]  # what is no number is refused below
-    for point in points.items() if isinstance(points, Mapping) else points:
-        x, y = checked(*point)  # type: ignore[misc]
-        if clean.setdefault(x, y) != y:
-            raise InvalidInput(parameter, x, twice)
-    if not clean:
-        raise InvalidInput(parameter, "(empty)", none)
-    return tuple(sorted(clean.items()))
+@dataclass(frozen=True, init=False)
+class _Points(Guarantee):
+    """What is known at some points (x, y): pairs, two columns, or the rows of a file."""
+
+    points: tuple[tuple[float, float], ...]
+    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    #: The option that gives the points; what it says of a point given twice, and where none is given.
+    option = ""
+    refusals = ("", "")
+
+    def __init__(
+        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
+    ) -> None:
+        object.__setattr__(self, "echo", echo)
+        object.__setattr__(self, "warnings", tuple(getattr(points, "warnings", ())))  # what the reader of a file says
+        if values is not None:
+            firsts, seconds = list(points), list(values)
+            if len(firsts) != len(seconds):
+                raise InvalidInput(self.option, len(seconds), f"give as many values as points, {len(firsts)}")
+            points = zip(firsts, seconds, strict=True)  # type: ignore[arg-type]  # what is no number is refused below
+        clean: dict[float, float] = {}
+        for point in points.items() if isinstance(points, Mapping) else points:
+            x, y = self._checked(*point)  # type: ignore[misc]
+            if clean.setdefault(x, y) != y:
+                raise InvalidInput(self.option, x, self.refusals[0])
+        if not clean:
+            raise InvalidInput(self.option, "(empty)", self.refusals[1])
+        object.__setattr__(self, "points", tuple(sorted(clean.items())))
+
+    @staticmethod
+    def _checked(x: float, y: float) -> tuple[float, float]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Read the points from a YAML, JSON or CSV file, as the option for a file does."""
+        from hpcalc import datafiles
+
+        return cls(getattr(datafiles, f"read_{cls.option}")(path), echo={f"{cls.option}_file": path})
+
+    def describe(self) -> dict[str, Any]:
+        if self.echo is not None:
+            return dict(self.echo)
+        return {self.option: [[x if x < _INF else "inf" for x in point] for point in self.points]}
 
 
-@dataclass(frozen=True)
-class RDPCurve(CurveBase):
+class RDPCurve(_Points, CurveBase):
     """A Rényi curve known at finitely many orders.
 
     Between given orders the chord of ``(order-1) * rdp`` is used: that function is convex and vanishes at order 1.
@@ -195,40 +219,19 @@ class RDPCurve(CurveBase):
     True
     """
 
-    points: tuple[tuple[float, float], ...]
-    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    option = "rdp"
+    refusals = ("this order is given twice with different values; keep one", "give at least one point ORDER:EPSILON")
 
-    def __init__(
-        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
-    ) -> None:
-        def checked(order: float, epsilon: float) -> tuple[float, float]:
-            order = checked_number("rdp", order, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
-            return order, checked_number("rdp", epsilon, 0.0, _INF, f"give ε >= 0 at order {order:g}")
-
-        twice, none = (
-            "this order is given twice with different values; keep one",
-            "give at least one point ORDER:EPSILON",
-        )
-        object.__setattr__(self, "points", _distinct_points("rdp", points, values, checked, twice, none))
-        object.__setattr__(self, "echo", echo)
-        object.__setattr__(self, "warnings", tuple(getattr(points, "warnings", ())))  # what the reader of a file says
-
-    @classmethod
-    def from_file(cls, path: str) -> RDPCurve:
-        """Read the points from a YAML, JSON or CSV file, as ``--rdp-file`` does."""
-        from hpcalc.datafiles import read_rdp
-
-        return cls(read_rdp(path), echo={"rdp_file": path})
+    @staticmethod
+    def _checked(x: float, y: float) -> tuple[float, float]:
+        order = checked_number("rdp", x, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
+        return order, checked_number("rdp", y, 0.0, _INF, f"give ε >= 0 at order {order:g}")
 
     @cached_property
     def _finite_points(self) -> tuple[Array, Array]:
-        finite = [(o, e) for o, e in self.points if o < _INF and e < _INF]
-        order = np.array([o for o, _ in finite], dtype=float)
-        # rdp never decreases with the order, so a later smaller value is a valid bound for earlier orders too.
-        value = np.array([e for _, e in finite], dtype=float)
-        if value.size:
-            value = np.minimum.accumulate(np.minimum(value, self.pure_epsilon)[::-1])[::-1]
-        return order, value
+        order, value = np.array([point for point in self.points if max(point) < _INF]).reshape(-1, 2).T
+        # rdp never decreases with the order, so a later smaller value is a valid bound for earlier orders too
+        return order, np.minimum.accumulate(np.minimum(value, self.pure_epsilon)[::-1])[::-1]
 
     @property
     def orders(self) -> Array | None:  # type: ignore[override]
@@ -239,11 +242,6 @@ class RDPCurve(CurveBase):
     def pure_epsilon(self) -> float:
         return min((e for o, e in self.points if o == _INF), default=_INF)
 
-    def describe(self) -> dict[str, Any]:
-        if self.echo is not None:
-            return dict(self.echo)
-        return {"rdp": [[x if x < _INF else "inf" for x in point] for point in self.points]}
-
     def label(self) -> str:
         return f"Rényi curve at {len(self.points)} order{'s' * (len(self.points) > 1)}"
 
@@ -252,19 +250,14 @@ class RDPCurve(CurveBase):
         known, value = self._finite_points
         out = np.full(order.shape, _INF)
         if known.size:
-            grid = np.concatenate([[1.0], known])
-            chord = np.concatenate([[0.0], (known - 1.0) * value])
             inside = order <= known[-1]
             place = np.where(inside, order, known[-1])
-            between = np.interp(place, grid, chord) / (place - 1.0)
+            chord = np.interp(place, np.append(1.0, known), np.append(0.0, (known - 1.0) * value)) / (place - 1.0)
             # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
-            index = np.minimum(np.searchsorted(known, place), known.size - 1)
-            above = value[index]
-            out = np.where(inside, np.minimum(between, above), _INF)
-            out = np.where(known[index] == order, above, out)
-        if self.pure_epsilon < _INF:
-            out = np.minimum(out, PureDP(self.pure_epsilon).rdp(order))
-        return np.asarray(out, dtype=float)
+            index = np.searchsorted(known, place)
+            between = np.where(known[index] == place, value[index], np.minimum(chord, value[index]))
+            out = np.where(inside, between, _INF)
+        return np.asarray(np.minimum(out, PureDP(self.pure_epsilon).rdp(order)), dtype=float)
 
     @property
     def _binding_orders(self) -> Array | None:
@@ -272,8 +265,7 @@ class RDPCurve(CurveBase):
         return self._finite_points[0]
 
 
-@dataclass(frozen=True)
-class ProfileCurve(Guarantee):
+class ProfileCurve(_Points):
     """A privacy profile known at finitely many points (ε, δ).
 
     Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to its mirror
@@ -285,39 +277,27 @@ class ProfileCurve(Guarantee):
         ε >= 0 to δ in [0, 1]; or the ε alone.
     values : array_like of float, optional
         The δ at each ε, where ``points`` are the ε alone.
+
+    Examples
+    --------
+    >>> known = ProfileCurve({0.5: 1e-3, 1.0: 1e-5})
+    >>> [round(float(x), 6) for x in np.exp(known.log_profile([0.5, 0.75, 1.0]))]
+    [0.001, 0.000567, 1e-05]
     """
 
-    points: tuple[tuple[float, float], ...]
-    echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    option = "profile"
+    refusals = ("this ε is given twice with different δ; keep one", "give at least one point (epsilon, delta)")
 
-    def __init__(
-        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
-    ) -> None:
-        def checked(epsilon: float, delta: float) -> tuple[float, float]:
-            epsilon = checked_number("profile", epsilon, 0.0, 1e300, "give ε >= 0")
-            return epsilon, checked_number("profile", delta, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
-
-        twice = "this ε is given twice with different δ; keep one"
-        none = "give at least one point (epsilon, delta)"
-        object.__setattr__(self, "points", _distinct_points("profile", points, values, checked, twice, none))
-        object.__setattr__(self, "echo", echo)
-
-    @classmethod
-    def from_file(cls, path: str) -> ProfileCurve:
-        """Read the points from a YAML, JSON or CSV file, as ``--profile-file`` does."""
-        from hpcalc.datafiles import read_profile
-
-        return cls(read_profile(path), echo={"profile_file": path})
+    @staticmethod
+    def _checked(x: float, y: float) -> tuple[float, float]:
+        epsilon = checked_number("profile", x, 0.0, 1e300, "give ε >= 0")
+        return epsilon, checked_number("profile", y, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:
-        t = np.array([e for e, _ in self.points], dtype=float)
-        delta = np.minimum.accumulate(np.array([d for _, d in self.points], dtype=float))
+        t, delta = np.array(self.points).T
         with np.errstate(divide="ignore"):
-            return t, np.log(delta)
-
-    def describe(self) -> dict[str, Any]:
-        return dict(self.echo) if self.echo is not None else {"profile": [list(point) for point in self.points]}
+            return t, np.log(np.minimum.accumulate(delta))
 
     def label(self) -> str:
         return f"privacy profile at {len(self.points)} point{'s' * (len(self.points) > 1)}"
@@ -327,9 +307,7 @@ class ProfileCurve(Guarantee):
         return min((e for e, d in self.points if d == 0.0), default=_INF)
 
     def rdp(self, orders: Array | float) -> Array:
-        order = checked_orders(orders)
-        pure = self.pure_epsilon
-        return PureDP(pure).rdp(order) if pure < _INF else np.full(order.shape, _INF)
+        return PureDP(self.pure_epsilon).rdp(orders)
 
     @cached_property
     def pair(self) -> DominatingPair:

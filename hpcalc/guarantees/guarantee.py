@@ -22,24 +22,43 @@ __all__ = [
     "checked_number",
     "checked_orders",
     "normal_score",
-    "smaller",
 ]
 
 _INF = math.inf
 
 
 class Guarantee(ABC):
-    """What one run of the base algorithm guarantees, for every pair of neighbouring inputs."""
+    """What one run of the base algorithm guarantees, for every pair of neighbouring inputs.
 
-    #: Orders at which a finite curve is known; None where ``rdp`` is known at every order.
+    A kind of guarantee is a subclass with :meth:`describe`, :meth:`rdp` and ``_log_profile``. What else it knows better
+    than these say, :meth:`tradeoff` and :meth:`region` above all, it overrides.
+
+    Attributes
+    ----------
+    orders : ndarray or None
+        Orders at which a finite curve is known; None where ``rdp`` is known at every order.
+    exact_profile : bool
+        Whether the profile is the mechanism's own, not derived from the Rényi curve.
+    slack : float
+        Probability set aside by (ε, δ) parts; :attr:`core` is the rest of the guarantee.
+    symmetric : bool
+        Whether exchanging the two inputs changes nothing: then direction 0 says all.
+    notes, warnings : tuple of str
+        Sentences for a reviewer about this base, and what the user should know about the computation.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import Gaussian
+    >>> base = Gaussian(2.0)
+    >>> float(base.rdp(3.0)), round(float(np.exp(base.log_profile(1.0))), 6)
+    (0.375, 0.00683)
+    """
+
     orders: Array | None = None
-    #: True where ``log_profile`` is the mechanism's own, False where it is derived from the Rényi curve.
     exact_profile: bool = True
-    #: Probability set aside by (ε, δ) parts; the rest of the guarantee is :attr:`core`.
     slack: float = 0.0
-    #: Ready-made sentences for a reviewer about this base, beyond the general ones.
+    symmetric: bool = True
     notes: tuple[str, ...] = ()
-    #: Things the user should know about the computation.
     warnings: tuple[str, ...] = ()
 
     @abstractmethod
@@ -56,12 +75,7 @@ class Guarantee(ABC):
         return " + ".join(part.label() if count == 1 else f"{count} x {part.label()}" for part, count in parts)
 
     def group(self, size: int) -> Guarantee:
-        """The guarantee for all the records of a group (the records of one person) at once.
-
-        Parameters
-        ----------
-        size : int
-            Largest number of records of a group, >= 1.
+        """The guarantee for all the records of a group (of one person) at once, at most ``size`` >= 1 of them.
 
         Raises
         ------
@@ -79,52 +93,22 @@ class Guarantee(ABC):
 
     @abstractmethod
     def rdp(self, orders: Array | float) -> Array:
-        """Rényi divergence bound at each order.
-
-        Parameters
-        ----------
-        orders : array_like of float, any shape
-            Orders in (1, inf].
-
-        Returns
-        -------
-        ndarray
-            Same shape, in nats, ``inf`` where no finite bound is known.
-        """
+        """Rényi divergence bound, in nats, at orders in (1, inf] of any shape; inf where no finite bound is known."""
 
     @abstractmethod
     def _log_profile(self, t: Array) -> Array:
         """``log_profile`` for ``t >= 0``."""
 
     def region(self, rank: Prob) -> Prob:
-        """Largest probability under one input of an event of probability ``u`` under a neighbour.
-
-        Parameters
-        ----------
-        rank : Prob
-            The probabilities ``u``.
-
-        Returns
-        -------
-        Prob
-            The probabilities ``v >= u``, same shape.
-        """
+        """Largest probability v under one input of an event of probability u under a neighbour; any shape."""
         curves = [self.tradeoff(direction) for direction in ((0,) if self.symmetric else (0, 1))]
         images = [certain(rank) if curve is None else curve.region(rank) for curve in curves]
         return Prob(np.max([v.log_u for v in images], axis=0), np.min([v.log_q for v in images], axis=0))
 
     def log_profile(self, t: Array | float) -> Array:
-        """Logarithm of the privacy profile ``delta(t)`` at ``epsilon = t``.
+        """Logarithm of the privacy profile ``delta(t)`` at ε = t, any real numbers; ``-inf`` where delta is zero.
 
-        Parameters
-        ----------
-        t : array_like of float
-            Any real numbers; negative ones follow from ``delta(t) = 1 - e^t (1 - delta(-t))``.
-
-        Returns
-        -------
-        ndarray
-            ``log delta(t)``, ``-inf`` where delta is zero.
+        Negative ones follow from ``delta(t) = 1 - e^t (1 - delta(-t))``.
         """
         t = np.asarray(t, dtype=float)
         out = np.minimum(self._log_profile(np.abs(t)), 0.0)
@@ -135,9 +119,6 @@ class Guarantee(ABC):
             out = np.where(negative, np.where(np.isneginf(t), 0.0, mirrored), out)
         return np.asarray(out, dtype=float)
 
-    #: Whether exchanging the two inputs changes nothing: then direction 0 says all.
-    symmetric: bool = True
-
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         """Log profile of one direction (0: as given, 1: the inputs exchanged); by default the larger of both."""
         return self.log_profile(t)
@@ -145,8 +126,7 @@ class Guarantee(ABC):
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         """Points of the trade-off curve of one direction, on the safe side; None where no profile is known.
 
-        By default the lines of both directions' profiles at some t. A class that knows its curve, or where its
-        profile breaks, says more.
+        By default the lines of both directions' profiles at some t.
         """
         if not self.finite:
             return None
@@ -206,10 +186,8 @@ class Guarantee(ABC):
         if self.slack >= 1.0:
             return False
         core = self.core
-        return core.pure_epsilon < _INF or bool(np.isfinite(core.rdp(probe)).any()) or not core._vacuous_profile()
-
-    def _vacuous_profile(self) -> bool:
-        return bool(self.log_profile(np.array([1e12]))[0] > -1e-12)
+        known = core.pure_epsilon < _INF or bool(np.isfinite(core.rdp(probe)).any())
+        return known or bool(core.log_profile(np.array([1e12]))[0] <= -1e-12)
 
     @property
     def region_tolerance(self) -> float:
@@ -247,13 +225,7 @@ def checked_group(size: int) -> int:
 
 
 def checked_orders(orders: Array | float) -> Array:
-    """Rényi orders as an array of the same shape.
-
-    Raises
-    ------
-    InvalidInput
-        For an order that is not above 1.
-    """
+    """Rényi orders as an array of the same shape; one that is not above 1 is refused."""
     out = np.asarray(orders, dtype=float)
     if not (out > 1.0).all():
         bad = out[~(out > 1.0)].ravel()[0]
@@ -265,11 +237,6 @@ def certain(rank: Prob) -> Prob:
     """v = 1 for every u > 0: the region of no guarantee at all."""
     some = ~np.isneginf(rank.log_u)
     return Prob(np.where(some, 0.0, -_INF), np.where(some, -_INF, 0.0))
-
-
-def smaller(a: Prob, b: Prob) -> Prob:
-    """The smaller of two regions, rank by rank."""
-    return Prob(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
 
 
 def normal_score(rank: Prob) -> Array:

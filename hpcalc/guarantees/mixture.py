@@ -18,13 +18,13 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import compose, repeat
-from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders, smaller
+from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.region import region_from_rdp
+from hpcalc.guarantees.region import region_from_rdp, smaller
 from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, logsumexp
+from hpcalc.logspace import Array, Prob, distinct, logsumexp
 
 __all__ = ["Listed", "Mixture", "WorstOf"]
 
@@ -36,6 +36,7 @@ class _Several(Guarantee):
 
     parts: tuple[Guarantee, ...]
     pair: DominatingPair
+    loss_attained = False
 
     def describe(self) -> dict[str, Any]:
         return {"candidates": [part.describe() for part in self.parts]}
@@ -54,16 +55,11 @@ class _Several(Guarantee):
     def tradeoff(self, direction: int = 0) -> Tradeoff:
         return self.pair.tradeoff(direction)
 
-    @property
-    def loss_attained(self) -> bool:  # type: ignore[override]
-        return False
-
     def loss_tails(self, loss: Array) -> Tails:
         return self.pair.loss_tails(loss)
 
     @cached_property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether exchanging the two inputs changes nothing."""
         return all(part.symmetric for part in self.parts)
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
@@ -97,24 +93,8 @@ class _Several(Guarantee):
 
 @dataclass(frozen=True, eq=False)
 class Mixture(_Several):
-    """Each run draws one of the settings with the given weights, which do not depend on the data.
+    """Each run draws one of the settings with weights that do not depend on the data; they are rescaled to sum to 1.
 
-    Parameters
-    ----------
-    parts : tuple of Guarantee
-        Guarantees of one run of each setting.
-    weights : tuple of float
-        Probabilities > 0 that sum to 1 within 1e-6; they are rescaled.
-    names : tuple of str
-        What the settings are called, for answers.
-
-    Raises
-    ------
-    InvalidInput
-        If a weight is not in (0, 1], or they do not sum to 1.
-
-    Examples
-    --------
     >>> from hpcalc.guarantees import PureDP
     >>> both = Mixture((PureDP(1.0), PureDP(2.0)), (0.5, 0.5))
     >>> round(float(np.exp(both.log_profile(1.0))), 6)
@@ -182,50 +162,26 @@ class Mixture(_Several):
     @cached_property
     def pair(self) -> DominatingPair:  # type: ignore[override]
         """A finite dominating pair: the outcomes of all the settings' pairs."""
-        pairs = [(math.log(weight), pair_of(part)) for weight, part in zip(self.weights, self.parts, strict=True)]
-        loss, log_p, log_q = (
-            np.concatenate(columns)
-            for columns in zip(*((one.loss, w + one.log_p, w + one.log_q) for w, one in pairs), strict=True)
-        )
-        order = np.argsort(loss, kind="stable")
-        return DominatingPair(loss[order], log_p[order], log_q[order], all(pair.attained for _, pair in pairs))
+        pairs = [pair_of(part) for part in self.parts]
+        return self._pooled([(one.log_p, one.log_q) for one in pairs], all(one.attained for one in pairs))
+
+    def _pooled(self, laws: Iterable[tuple[Array, Array]], attained: bool) -> DominatingPair:
+        """The pair of the settings' outcomes, each law given by its log masses."""
+        columns = [(w + log_p, w + log_q) for w, (log_p, log_q) in zip(np.log(self.weights), laws, strict=True)]
+        log_p, log_q = (np.concatenate(masses) for masses in zip(*columns, strict=True))
+        return DominatingPair.from_masses(log_p, log_q, attained)
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        """Events of the mixture that real mechanisms attain: of each setting the event at the same slope."""
+        """Of mechanisms that the settings' own can be post-processed to, drawn with the weights."""
         curves = [part.attained_tradeoff(direction) for part in self.parts]
-        known = [curve for curve in curves if curve is not None]
-        if len(known) < len(curves):
-            return None
-        slopes = distinct(np.concatenate([curve.log_slope[:-1] for curve in known]))
-        # from nothing, through each setting's last event whose next outcome has at least that slope, to everything
-        at = [np.searchsorted(curve.log_slope[:-1], slopes, side="left") for curve in known]
-        places = [np.append(place, curve.log_slope.size - 1) for place, curve in zip(at, known, strict=True)]
-        x, w = (
-            self._events([getattr(curve, name).take(place) for curve, place in zip(known, places, strict=True)])
-            for name in ("x", "w")
-        )
-        return Tradeoff(x, w, np.append(slopes, slopes[-1:]), True)
-
-    def _events(self, masses: Iterable[Prob]) -> Prob:
-        sides = zip(*((mass.log_u, mass.log_q) for mass in masses), strict=True)
-        log_u, log_q = (np.minimum(self._joined(side), 0.0) for side in sides)
-        low = log_u <= log_q
-        return Prob(np.where(low, log_u, log1mexp(log_q)), np.where(low, log1mexp(log_u), log_q))
+        known = [curve.masses() for curve in curves if curve is not None]
+        return self._pooled(known, True).tradeoff() if len(known) == len(curves) else None
 
 
 @dataclass(frozen=True, eq=False)
 class WorstOf(_Several):
     """Each run uses one of the settings, drawn with weights that are not known or whose choice nothing is known of.
 
-    Parameters
-    ----------
-    parts : tuple of Guarantee
-        Guarantees of one run of each setting.
-    names : tuple of str
-        What the settings are called, for answers.
-
-    Examples
-    --------
     >>> from hpcalc.guarantees import PureDP
     >>> WorstOf((PureDP(1.0), PureDP(2.0))).pure_epsilon
     2.0
@@ -251,17 +207,8 @@ class WorstOf(_Several):
 
 @dataclass(frozen=True, eq=False)
 class Listed(WorstOf):
-    """Runs of a list, each with a guarantee of its own: one of them costs at most what the dearest setting does.
+    """Runs of a list, each setting so many times: one of them costs at most what the dearest setting does.
 
-    Parameters
-    ----------
-    parts, names
-        As in :class:`WorstOf`.
-    counts : tuple of int
-        How often each setting is run.
-
-    Examples
-    --------
     >>> from hpcalc.guarantees import PureDP
     >>> runs = Listed((PureDP(1.0), PureDP(2.0)), counts=(3, 1))
     >>> runs.total, runs.every_run.pure_epsilon

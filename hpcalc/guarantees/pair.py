@@ -39,24 +39,9 @@ _MARGIN = 4e-14  # covers the rounding of a moment's logarithm, times its order
 class DominatingPair(Guarantee):
     """A pair of laws (P, Q) with finitely many outcomes that dominates one run; direction 1 is (Q, P).
 
-    Parameters
-    ----------
-    loss : ndarray, shape (n,)
-        Privacy loss ``log(p/q)`` of each outcome, nondecreasing; ``-inf`` where only Q, ``inf`` where only P has mass.
-    log_p, log_q : ndarray, shape (n,)
-        Logarithms of the outcomes' masses. Each law sums to 1 up to rounding.
-    attained : bool
-        Whether P and Q are the output laws of a real mechanism: then the pair also gives lower bounds.
-    echo : mapping, optional
-        What :meth:`describe` says.
+    ``loss`` is ``log(p/q)`` of each outcome, nondecreasing: ``-inf`` where only Q, ``inf`` where only P has mass. Where
+    the laws are a real mechanism's (``attained``) the pair also gives lower bounds.
 
-    Raises
-    ------
-    InvalidInput
-        If a law does not sum to 1.
-
-    Examples
-    --------
     >>> response = DominatingPair.from_masses(np.log([0.25, 0.75]), np.log([0.75, 0.25]))
     >>> round(float(np.exp(response.log_profile(0.0))), 6), round(response.pure_epsilon, 6)
     (0.5, 1.098612)
@@ -90,7 +75,6 @@ class DominatingPair(Guarantee):
 
     @cached_property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether (Q, P) is the same pair."""
         back = slice(None, None, -1)
         return np.array_equal(self.loss, -self.loss[back]) and np.array_equal(self.log_p, self.log_q[back])
 
@@ -102,38 +86,16 @@ class DominatingPair(Guarantee):
         return ((self, 1),)
 
     @cached_property
-    def _above(self) -> tuple[Array, Array]:
-        """Log masses of the outcomes from each one upwards, under P and Q, and of none."""
-        return _sums(self.log_p[::-1])[::-1], _sums(self.log_q[::-1])[::-1]
+    def _profiles(self) -> tuple[_Profile, ...]:
+        return tuple(_Profile(one.loss, one.log_p, one.log_q) for one in (self, self.reversed()))
 
     @cached_property
-    def _below(self) -> tuple[Array, Array]:
-        """Log masses of the outcomes before each one, and of all."""
-        return _sums(self.log_p), _sums(self.log_q)
-
-    @cached_property
-    def _profiles(self) -> tuple[_Profile, _Profile]:
-        back = slice(None, None, -1)
-        forward = _Profile(self.loss, self.log_p, self.log_q)
-        return forward, _Profile(-self.loss[back], self.log_q[back], self.log_p[back])
+    def _curves(self) -> tuple[Tradeoff, ...]:
+        return tuple(from_masses(one.loss, one.log_p, one.log_q, one.attained) for one in (self, self.reversed()))
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
-        """Log hockey-stick divergence of order ``e^t`` of (P, Q), or of (Q, P) where ``direction`` is 1.
+        """Log hockey-stick divergence of order ``e^t`` of (P, Q), or of (Q, P) where ``direction`` is 1, at any real t.
 
-        Parameters
-        ----------
-        direction : int
-            0 or 1.
-        t : array_like of float
-            Any real numbers.
-
-        Returns
-        -------
-        ndarray
-            Same shape, ``-inf`` where the divergence is zero.
-
-        Examples
-        --------
         >>> loss = DominatingPair.from_masses(np.log([0.5, 0.5]), np.log([0.75, 0.25]))
         >>> np.exp(loss.log_profile_of(0, [0.0, -np.log(2.0)])).round(6).tolist()
         [0.25, 0.5]
@@ -151,14 +113,13 @@ class DominatingPair(Guarantee):
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
-        out = np.zeros(order.shape)
-        if self.pure_epsilon < _INF:
-            h = np.maximum(np.minimum(order, 1e15).ravel()[:, None] - 1.0, _NEAR_ONE)
-            for loss, log_p in ((self.loss, self.log_p), (-self.loss, self.log_q)):
-                moment = logsumexp(log_p + h * loss).reshape(order.shape)
-                out = np.maximum(out, (moment + _MARGIN * (1.0 + h.reshape(order.shape))) / h.reshape(order.shape))
-            return np.where(np.isinf(order), self.pure_epsilon, np.minimum(out, self.pure_epsilon))
-        return np.full(order.shape, _INF)
+        if self.pure_epsilon == _INF:
+            return np.full(order.shape, _INF)
+        h = np.maximum(np.minimum(order, 1e15) - 1.0, _NEAR_ONE)
+        sides = ((self.loss, self.log_p), (-self.loss, self.log_q))
+        moment = np.max([logsumexp(log_p + h[..., None] * loss) for loss, log_p in sides], axis=0)
+        out = np.maximum((moment + _MARGIN * (1.0 + h)) / h, 0.0)
+        return np.where(np.isinf(order), self.pure_epsilon, np.minimum(out, self.pure_epsilon))
 
     @cached_property
     def _split(self) -> tuple[float, DominatingPair]:
@@ -193,15 +154,15 @@ class DominatingPair(Guarantee):
         return self._curves[direction]
 
     @cached_property
-    def _curves(self) -> tuple[Tradeoff, Tradeoff]:
-        back = self.reversed()
-        return tuple(from_masses(one.loss, one.log_p, one.log_q, one.attained) for one in (self, back))  # type: ignore[return-value]
+    def _tails(self) -> list[Array]:
+        """Log masses of the outcomes from each one upwards and of those before it, under P and under Q."""
+        above = [_sums(log_mass[::-1])[::-1] for log_mass in (self.log_p, self.log_q)]
+        below = [_sums(log_mass) for log_mass in (self.log_p, self.log_q)]
+        return [np.minimum(sums, 0.0) for sums in (above[0], below[0], above[1], below[1])]
 
     def loss_tails(self, loss: Array) -> Tails:
-        """Tails of the loss in direction 0, for convolutions."""
         at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
-        (p_above, q_above), (p_below, q_below) = self._above, self._below
-        return Tails(*(np.minimum(sums[at], 0.0) for sums in (p_above, p_below, q_above, q_below)))
+        return Tails(*(sums[at] for sums in self._tails))
 
     @cached_property
     def breakpoints(self) -> Array:

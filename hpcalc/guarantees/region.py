@@ -17,7 +17,7 @@ import numpy as np
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import Array, Indices, Prob, logsubexp
 
-__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "times_expm1", "tradeoff_from_rdp"]
+__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "smaller", "times_expm1", "tradeoff_from_rdp"]
 
 #: Normal scores of the points that are solved for every base, and of the few among them that are solved afresh.
 _SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
@@ -131,6 +131,11 @@ def region_from_rdp(base: RenyiCurve, rank: Prob, orders: Array | None) -> Prob:
         v = Prob.from_logit(found.z)
         log_u[inside], log_q[inside] = np.maximum(v.log_u, u.log_u), np.minimum(v.log_q, u.log_q)
     return Prob(log_u.reshape(rank.log_u.shape), log_q.reshape(rank.log_u.shape))
+
+
+def smaller(a: Prob, b: Prob) -> Prob:
+    """The smaller of two regions, rank by rank."""
+    return Prob(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
 
 
 def tradeoff_from_rdp(base: RenyiCurve, orders: Array | None) -> Tradeoff | None:

@@ -17,8 +17,8 @@ import math
 import numpy as np
 
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.search import FEW, FLOOR, LogProfile, profile_pair, sum_in_rows
-from hpcalc.logspace import Array, logaddexp, logsubexp
+from hpcalc.guarantees.search import FEW, FLOOR, profile_pair, sum_in_rows
+from hpcalc.logspace import Array, logaddexp, logsubexp, logsumexp
 
 __all__ = ["on_a_sample", "then_on_the_rest"]
 
@@ -26,8 +26,6 @@ __all__ = ["on_a_sample", "then_on_the_rest"]
 def on_a_sample(search: DominatingPair, rate: float) -> DominatingPair:
     """The search on a sample of the records at ``rate``, 0 < rate < 1.
 
-    Examples
-    --------
     >>> pair = DominatingPair.from_masses(np.log([0.25, 0.75]), np.log([0.75, 0.25]))
     >>> round(on_a_sample(pair, 0.1).pure_epsilon, 6) == round(math.log(1.2), 6)
     True
@@ -42,22 +40,7 @@ def on_a_sample(search: DominatingPair, rate: float) -> DominatingPair:
 def then_on_the_rest(
     search: DominatingPair, final: DominatingPair, rate: float, floor: float = FLOOR
 ) -> DominatingPair:
-    """The search on a sample at ``rate``, and the final run on the records that are not in the sample.
-
-    Parameters
-    ----------
-    search, final : DominatingPair
-        Of the search and of the final run, each on the records it sees.
-    rate : float
-        0 < rate < 1.
-    floor : float
-        Log delta down to which the profile is followed.
-
-    Returns
-    -------
-    DominatingPair
-        Of everything released.
-    """
+    """The search on a sample at ``rate``, and the final run on the records that are not in it, down to ``floor``."""
     log_in, log_out = math.log(rate), math.log1p(-rate)
     if search.loss.size * final.loss.size <= FEW:
         log_q = np.add.outer(search.log_q, final.log_q).ravel()
@@ -67,7 +50,7 @@ def then_on_the_rest(
         )
     some = np.isfinite(final.log_q)  # outcomes with r_final < inf, by their ratios; the others are added apart
     log_q, share = final.log_q[some], log_out + final.loss[some]
-    infinite = log_out + final.log_p[~some]
+    infinite = log_out + logsumexp(np.append(final.log_p[~some], -math.inf))
 
     def forward(t: Array) -> Array:
         """``E[(rate r_search + (1-rate) r_final - e^t)_+]``."""
@@ -80,7 +63,7 @@ def then_on_the_rest(
             everything = logaddexp(log_in, logsubexp(np.maximum(share, row), row))
             return np.asarray(log_q + np.where(above, beyond, everything), dtype=float)
 
-        return logaddexp(sum_in_rows(t, terms, log_q.size), _total(infinite))
+        return logaddexp(sum_in_rows(t, terms, log_q.size), infinite)
 
     def backward(t: Array) -> Array:
         """``E[(1 - e^t (rate r_search + (1-rate) r_final))_+]``."""
@@ -93,9 +76,4 @@ def then_on_the_rest(
 
         return sum_in_rows(t, terms, log_q.size)
 
-    profiles: tuple[LogProfile, LogProfile] = (forward, backward)
-    return profile_pair(profiles, floor=floor)
-
-
-def _total(log_mass: Array) -> float:
-    return float(np.logaddexp.reduce(np.append(log_mass, -math.inf)))
+    return profile_pair((forward, backward), floor=floor)

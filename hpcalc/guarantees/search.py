@@ -30,22 +30,8 @@ LogProfile = Callable[[Array], Array]
 def dominating_pair(
     forward: tuple[Array, Array], backward: tuple[Array, Array], attained: bool = False
 ) -> DominatingPair:
-    """The least dominating pair that nodes of the two directions' profiles allow.
+    """The least dominating pair that nodes of both profiles allow; attained where they are all that is known.
 
-    Parameters
-    ----------
-    forward, backward : tuple of two ndarrays, shape (n,)
-        Distinct increasing ``t >= 0`` and upper bounds on ``log delta`` there, of direction 0 and of direction 1.
-    attained : bool
-        Whether the nodes are all that is promised, so that the pair itself is a mechanism that keeps the promise.
-
-    Returns
-    -------
-    DominatingPair
-        Its profile in each direction is the lower convex hull (in ``e^t``) of the nodes of both, raised by 1e-11.
-
-    Examples
-    --------
     >>> point = (np.array([1.0]), np.array([-np.inf]))
     >>> pair = dominating_pair(point, point)
     >>> pair.loss, np.exp(pair.log_p).round(4)
@@ -61,24 +47,10 @@ def profile_nodes(
     floor: float = FLOOR,
     pieces: int = 32,
 ) -> tuple[Array, Array]:
-    """Nodes of a profile, dense enough that the chords in ``e^t`` between them are nowhere much too large.
+    """Nodes (t, log delta) of a profile, so dense that the chords in ``e^t`` between them are nowhere much too large.
 
-    Parameters
-    ----------
-    log_profile : callable
-        From ``t >= 0`` to ``log delta``, arrays of shape (n,).
-    tolerance : float
-        Relative error of delta that is aimed at, ten times as much in the tail; any nodes are valid.
-    breakpoints : iterable of float
-        Places where the profile has a corner.
-    floor : float
-        Log delta down to which the profile is followed; what is left counts as an infinite loss.
-    pieces : int
-        How many pieces to start from.
-
-    Returns
-    -------
-    t, log_delta : ndarray, shape (n,)
+    The relative error of delta is at most about ``tolerance``, ten times as much in the tail. At ``breakpoints`` the
+    profile has corners. It is followed down to the log delta ``floor``; what is left counts as an infinite loss.
     """
     corners = [x for x in breakpoints if 0.0 < x < _INF]
     lowest = float(log_profile(np.array([_FAR]))[0])
@@ -130,8 +102,6 @@ def profile_pair(
 def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
     """A finite dominating pair of any guarantee.
 
-    Examples
-    --------
     >>> from hpcalc.guarantees import Gaussian
     >>> pair = pair_of(Gaussian(1.0))
     >>> bool(0.0 < pair.log_profile(2.0) - Gaussian(1.0).log_profile(2.0) < 1e-3)

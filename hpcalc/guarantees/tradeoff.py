@@ -50,6 +50,11 @@ class Tradeoff:
             self.w.complement().take(back), self.x.complement().take(back), -self.log_slope[back], self.attained
         )
 
+    def masses(self) -> tuple[Array, Array]:
+        """Log masses of the outcomes between the points, under Q and Q', and of what Q' alone may have."""
+        log_x, log_w = (_distance(p.take(slice(None, -1)), p.take(slice(1, None))) for p in (self.x, self.w))
+        return np.append(log_x, -math.inf), np.append(log_w, self.w.log_q[-1])
+
     def region(self, rank: Prob) -> Prob:
         """``V(u) = 1 - W(1-u)`` as far as the lines of the two points beside it limit it."""
         x = rank.complement()
