@@ -92,7 +92,10 @@ def _searched_gain(epsilon: float, law: Law) -> float:
         u = Prob.from_log_u(v.log_u - epsilon)
         log_f, log_g = law.log_density(u), law.log_density(v)
         rounding = 1e-15 * (10.0 + np.abs(log_f) + np.abs(log_g))  # of m, relatively; of F up to 37 times that
-        m_u, m_v = np.exp(law.log_mean_excess(u) + rounding), np.exp(law.log_mean_excess(v) + rounding)
+        m_u, m_v = (
+            np.exp(law.log_density_slope(at) + at.log_q - log_density + rounding)
+            for at, log_density in ((u, log_f), (v, log_g))
+        )
         d = softplus(z + log1mexp(-epsilon))  # as 1 - u = (1-v) + (1 - e^-ε) v
         gain = log_f - log_g
         best = max(best, float(np.max(np.clip(gain, m_v * d, m_u * d))))

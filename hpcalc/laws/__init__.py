@@ -13,38 +13,16 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.adaptive import Adaptive
-from hpcalc.laws.conditioned import AtLeastOne, at_least_one
+from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, Clamped, at_least_one, at_most, clamp
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
 from hpcalc.laws.helpers import finite_number
 from hpcalc.laws.law import BestOfK, Law, RunCount, checked_law
 from hpcalc.laws.naming import did_you_mean, make_law, parse_law
 from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
-from hpcalc.laws.tabulated import AtMost, Clamped, FinitePmf, at_most, clamp
+from hpcalc.laws.tabulated import FinitePmf
 
 __all__ = [
-    "Adaptive",
-    "AnyRuns",
-    "AtLeastOne",
-    "AtMost",
-    "BestOfK",
-    "Binomial",
-    "Clamped",
-    "FinitePmf",
-    "Fixed",
-    "Geometric",
-    "Law",
-    "Logarithmic",
-    "Poisson",
-    "RunCount",
-    "Threshold",
-    "TruncatedNegativeBinomial",
-    "at_least_one",
-    "at_most",
-    "checked_law",
-    "clamp",
-    "did_you_mean",
-    "finite_number",
-    "make_law",
-    "parse_law",
-]
+    "Adaptive", "AnyRuns", "AtLeastOne", "AtMost", "BestOfK", "Binomial", "Clamped", "FinitePmf", "Fixed", "Geometric",
+    "Law", "Logarithmic", "Poisson", "RunCount", "Threshold", "TruncatedNegativeBinomial", "at_least_one", "at_most",
+    "checked_law", "clamp", "did_you_mean", "finite_number", "make_law", "parse_law",
+]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,45 +22,38 @@ class AffinePower(Law):
     two ranks keeps its digits.
     """
 
-    _sign: ClassVar[int]
+    affine_power = True
 
     @property
     @abstractmethod
-    def _rate(self) -> float:
-        """The number r."""
-
-    @property
-    @abstractmethod
-    def _log_x(self) -> float:
-        """``log x``."""
-
-    @property
-    def affine_power(self) -> bool:
-        return True
+    def _affine(self) -> tuple[int, float, float]:
+        """The numbers s, r and log x."""
 
     def _fall(self, log_y: Array | float) -> Array:
         """``log(1 + s y) / s``; at s = -1 and y = 1 a number that is large enough."""
-        if self._sign < 0:
+        s = self._affine[0]
+        if s < 0:
             return -log1mexp(np.minimum(log_y, -1e-300))
-        return softplus(log_y) if self._sign else np.asarray(np.exp(log_y), dtype=float)
+        return softplus(log_y) if s else np.asarray(np.exp(log_y), dtype=float)
 
     def _fall_at(self, rank: Prob) -> Array:
-        return self._fall(self._log_x + rank.log_u)
+        return self._fall(self._affine[2] + rank.log_u)
 
     def _log_x_at(self, rank: Prob) -> Array:
         """``log(x / (1 + s x u))``."""
-        if self._sign > 0:
-            return -logaddexp(rank.log_u, -self._log_x)
-        return np.asarray(self._log_x - self._sign * self._fall_at(rank), dtype=float)
+        s, _, log_x = self._affine
+        return -logaddexp(rank.log_u, -log_x) if s > 0 else np.asarray(log_x - s * self._fall_at(rank), dtype=float)
 
     def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.log_mean - times(self._rate + self._sign, self._fall_at(rank)), dtype=float)
+        s, r, _ = self._affine
+        return np.asarray(self.log_mean - times(r + s, self._fall_at(rank)), dtype=float)
 
     def log_density_slope(self, rank: Prob) -> Array:
-        if self._rate + self._sign == 0.0:  # a single run
+        s, r, log_x = self._affine
+        if r + s == 0.0:  # a single run
             return np.full(np.shape(rank.log_u), -np.inf)
-        at_zero = self.log_mean + math.log(self._rate + self._sign) + self._log_x
-        return np.asarray(at_zero - times(self._rate + 2 * self._sign, self._fall_at(rank)), dtype=float)
+        at_zero = self.log_mean + math.log(r + s) + log_x
+        return np.asarray(at_zero - times(r + 2 * s, self._fall_at(rank)), dtype=float)
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         # the integral over [u, u + width] of F(t)/F(u) is (1 - e^-z) / (r x), with x as seen from u and z = r fall
@@ -70,7 +62,7 @@ class AffinePower(Law):
             log_x = self._log_x_at(lo)
             fall = self._fall(log_x + log_width)
             log_first = np.where(log_x + log_width < -40.0, log_width, np.log(fall) - log_x)
-            z = self._rate * fall
+            z = self._affine[1] * fall
             out = self.log_density(lo) + log_first + np.maximum(-z, 0.0) + log_mean_exp(np.abs(z))
         return np.asarray(np.where(np.isneginf(log_width), -np.inf, out), dtype=float)
 
@@ -81,7 +73,7 @@ class AffinePower(Law):
     def gain_at_edge(self, epsilon: float) -> float:
         edge = Prob.from_logit(-epsilon)
         log_width = float(log1mexp(-epsilon) - softplus(-epsilon))  # log tanh(ε/2)
-        return (self._rate + self._sign) * float(self._fall(self._log_x_at(edge) + log_width))
+        return sum(self._affine[:2]) * float(self._fall(self._log_x_at(edge) + log_width))
 
     def _log_remainder(self, k: int, lo: float, hi: float) -> float:
         """``log`` of P[K > k] (``lo`` = -inf, ``hi`` = 0), or of a part of the same integral over ``log u``.
@@ -91,9 +83,8 @@ class AffinePower(Law):
         ``v = log u`` the logarithm of the integrand is concave. If nothing is truncated, the integral over all u > 0 at
         which it is defined makes 1, and from u = 1 on P[K <= k].
         """
-        n, s = k + 1.0, self._sign
-        log_x, log_end = self._log_x, float(self._log_x_at(ONE))
-        whole = float(self._fall(log_x))
+        n, (s, r, log_x) = k + 1.0, self._affine
+        log_end, whole = float(self._log_x_at(ONE)), float(self._fall(log_x))
 
         def log_g(v: Array) -> Array:
             close = v > -1.0
@@ -104,22 +95,23 @@ class AffinePower(Law):
             if s > 0:  # the same, where a heavy tail leaves little of it
                 near = np.log1p(np.exp(-whole) * np.expm1(-v))
                 rest = np.where(close, near, softplus(-log_x - v) - softplus(-log_x))
-            return np.asarray(-self._rate * fall - n * rest, dtype=float)
+            return np.asarray(-r * fall - n * rest, dtype=float)
 
-        bend = math.log(n) - log_x - math.log(max(self._rate, 1.0))
-        peak = math.log(n) - log_x - math.log(self._rate) if self._rate > 0.0 else 0.0
+        bend = math.log(n) - log_x - math.log(max(r, 1.0))
+        peak = math.log(n) - log_x - math.log(r) if r > 0.0 else 0.0
         lo = max(lo, min(peak, bend, 0.0) - 60.0)
         value = log_integral(log_g, lo, hi, min(peak, 0.0), bend)
         return min(math.log(n) + float(self.log_pmf(np.array(n))) + value, 0.0)
 
     def _log_below(self, k: int) -> float:
         """``log P[K <= k]`` of a law that is not truncated."""
-        return self._log_remainder(k, 0.0, -self._log_x if self._sign else 700.0)
+        s, _, log_x = self._affine
+        return self._log_remainder(k, 0.0, -log_x if s else 700.0)
 
     def log_sf(self, k: int) -> float:
-        if self._sign > 0 or k >= self.mean:
+        if self._affine[0] > 0 or k >= self.mean:
             return self._log_remainder(k, -math.inf, 0.0)
         return float(log1mexp(self._log_below(k)))
 
     def log_cdf(self, k: int) -> float:
-        return super().log_cdf(k) if self._sign > 0 or k < HEAD or k >= self.mean else self._log_below(k)
+        return super().log_cdf(k) if self._affine[0] > 0 or k < HEAD or k >= self.mean else self._log_below(k)

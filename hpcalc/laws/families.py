@@ -33,7 +33,6 @@ class Poisson(AffinePower):
 
     mu: float
     name: ClassVar[str] = "poisson"
-    _sign: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))
@@ -63,12 +62,8 @@ class Poisson(AffinePower):
         return -self.mu
 
     @property
-    def _rate(self) -> float:
-        return self.mu
-
-    @property
-    def _log_x(self) -> float:
-        return 0.0
+    def _affine(self) -> tuple[int, float, float]:
+        return 0, self.mu, 0.0
 
     def log_pmf(self, k: Array) -> Array:
         return log_poisson_pmf(k, self.mu)
@@ -97,7 +92,6 @@ class Binomial(AffinePower):
     n: int
     p: float
     name: ClassVar[str] = "binomial"
-    _sign: ClassVar[int] = -1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number("n", self.n, 1))
@@ -135,12 +129,8 @@ class Binomial(AffinePower):
         return self.n
 
     @property
-    def _rate(self) -> float:
-        return self.n
-
-    @property
-    def _log_x(self) -> float:
-        return math.log(self.p)
+    def _affine(self) -> tuple[int, float, float]:
+        return -1, self.n, math.log(self.p)
 
     def _fall_at(self, rank: Prob) -> Array:
         return -rank.log_q if self.p == 1.0 else super()._fall_at(rank)

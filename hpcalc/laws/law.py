@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -233,13 +234,6 @@ class Law(BestOfK):
         """
         return False
 
-    def log_mean_excess(self, rank: Prob) -> Array:
-        """``log(-(1-u) F'(u) / F(u))``: log of the mean of K - 1 under the weights ``k P[K = k] (1-u)^(k-1)``.
-
-        It falls with u, and is the slope of ``log F`` as a (convex) function of ``log(1-u)``.
-        """
-        return np.asarray(self.log_density_slope(rank) + rank.log_q - self.log_density(rank), dtype=float)
-
     def gain_at_edge(self, epsilon: float) -> float:
         """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""
         first, second = self.log_density(Prob.from_logit(np.array([-epsilon, epsilon]))).tolist()
@@ -258,18 +252,19 @@ class Law(BestOfK):
         return float(self.log_survival(ONE))
 
 
-def _of_law(name: str) -> Any:
-    return property(lambda self: getattr(self.law, name), doc=getattr(RunCount, name).__doc__)
+def of_law(name: str) -> Any:
+    """An attribute that is the one of ``law``."""
+    return property(attrgetter(f"law.{name}"))
 
 
 class SameCount(RunCount):
     """A search whose K has the law of another one, ``law``."""
 
     law: RunCount
-    log_mean = _of_law("log_mean")
-    mean = _of_law("mean")
-    sd = _of_law("sd")
-    log_prob_zero = _of_law("log_prob_zero")
-    max_runs = _of_law("max_runs")
-    log_pmf = _of_law("log_pmf")
-    log_sf = _of_law("log_sf")
+    log_mean = of_law("log_mean")
+    mean = of_law("mean")
+    sd = of_law("sd")
+    log_prob_zero = of_law("log_prob_zero")
+    max_runs = of_law("max_runs")
+    log_pmf = of_law("log_pmf")
+    log_sf = of_law("log_sf")

@@ -8,9 +8,8 @@ import numpy as np
 
 from hpcalc.catalog import HINTS, LAWS, load
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.conditioned import at_least_one
+from hpcalc.laws.derived import at_least_one, at_most, clamp
 from hpcalc.laws.law import RunCount
-from hpcalc.laws.tabulated import at_most, clamp
 
 _MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 

@@ -48,28 +48,28 @@ class TruncatedNegativeBinomial(AffinePower):
 
     eta: float
     log_gamma: float
-    _typed: float | None = field(compare=False)  # gamma as given, for the echo
+    gamma: float = field(compare=False)  # as typed; 0.0 where it lies below the smallest double
     name: ClassVar[str] = "tnb"
-    _sign: ClassVar[int] = 1
     _shape: ClassVar[float | None] = None  # eta, where the law's name says it
 
     def __init__(self, eta: float, gamma: float) -> None:
         number = probability("gamma", gamma)
         self._set(eta, math.log(number), number)
 
-    def _set(self, eta: float, log_gamma: float, typed: float | None = None) -> None:
+    def _set(self, eta: float, log_gamma: float, gamma: float) -> None:
         shape = finite_number("eta", eta, "give a number > -1", lambda number: number > -1.0)
         if self._shape is not None and shape != self._shape:
             raise InvalidInput("eta", eta, f"a {self.name} law has eta {self._shape:g}: leave it out")
         number = finite_number("gamma", log_gamma, "give log gamma <= 0, finite", lambda number: number <= 0.0)
-        for key, value in (("eta", shape + 0.0), ("log_gamma", number + 0.0), ("_typed", typed)):  # no -0.0
+        # no -0.0
+        for key, value in (("eta", shape + 0.0), ("log_gamma", number + 0.0), ("gamma", gamma)):
             object.__setattr__(self, key, value)
 
     @classmethod
     def from_log_gamma(cls, eta: float, log_gamma: float) -> Self:
         """From the natural logarithm of gamma, finite and <= 0."""
         law = cls.__new__(cls)
-        law._set(eta, log_gamma)
+        law._set(eta, log_gamma, safe_exp(log_gamma))
         return law
 
     def __repr__(self) -> str:
@@ -95,28 +95,14 @@ class TruncatedNegativeBinomial(AffinePower):
         bits = bisect_left(doubles, target, key=lambda bits: _log_mean(shape, float(np.int64(bits).view(float))))
         return cls.from_log_gamma(shape, -float(np.int64(bits).view(float)))
 
-    @property
-    def gamma(self) -> float:
-        """Gamma itself; 0.0 where it lies below the smallest double (``log_gamma`` keeps it)."""
-        return math.exp(self.log_gamma) if self._typed is None else self._typed
-
     def parameters(self) -> Echo:
         # below the normal doubles gamma has lost its digits: echo what still determines the law
         scale: Echo = {"gamma": self.gamma} if self.log_gamma > -708.0 else {"log_gamma": self.log_gamma}
         return {"eta": self.eta, **scale} if self._shape is None else scale
 
-    @property
-    def _length(self) -> float:
-        """L = log(1/gamma)."""
-        return -self.log_gamma
-
-    @property
-    def _rate(self) -> float:
-        return self.eta
-
     @cached_property
-    def _log_x(self) -> float:
-        return float(log_expm1(self._length))
+    def _affine(self) -> tuple[int, float, float]:
+        return 1, self.eta, float(log_expm1(-self.log_gamma))
 
     @cached_property
     def _log_not_gamma(self) -> float:
@@ -124,22 +110,22 @@ class TruncatedNegativeBinomial(AffinePower):
 
     @cached_property
     def log_mean(self) -> float:
-        return _log_mean(self.eta, self._length)
+        return _log_mean(self.eta, -self.log_gamma)
 
     @cached_property
     def sd(self) -> float:
         # Var / E[K] = E[K(K-1)]/E[K] + 1 - E[K] = 1/gamma - eta X / (gamma^-eta - 1) with X = (1-gamma)/gamma, whose
         # last term is gamma^eta E[K]
-        share = -math.expm1(min(self.log_mean - (1.0 + self.eta) * self._length, 0.0))
-        return safe_exp(0.5 * (self.log_mean + self._length)) * math.sqrt(share)
+        share = -math.expm1(min(self.log_mean - (1.0 + self.eta) * -self.log_gamma, 0.0))
+        return safe_exp(0.5 * (self.log_mean - self.log_gamma)) * math.sqrt(share)
 
     @property
     def max_runs(self) -> int | None:
-        return 1 if self._length == 0.0 else None
+        return 1 if self.log_gamma == 0.0 else None
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
-        if self._length == 0.0:
+        if self.log_gamma == 0.0:
             return np.where(k == 1.0, 0.0, -np.inf)
         some, shape = np.maximum(k, 1.0), 1.0 + self.eta
         # K P[K] / E[K] is the law of 1 + an untruncated negative binomial of shape eta + 1
@@ -150,7 +136,7 @@ class TruncatedNegativeBinomial(AffinePower):
     def log_sf(self, k: int) -> float:
         if k <= 0:
             return 0.0
-        if self.eta == 1.0 or self._length == 0.0:
+        if self.eta == 1.0 or self.log_gamma == 0.0:
             return k * self._log_not_gamma
         return super().log_sf(k)
 

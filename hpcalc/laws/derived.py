@@ -1,0 +1,270 @@
+"""Laws made of another one: given that K is at least 1 or at most m, min(K, m), and proposals that adapt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from hpcalc.errors import InvalidInput
+from hpcalc.laws.helpers import ONE, finite_number, sharper, whole_number
+from hpcalc.laws.law import BestOfK, Echo, Law, RunCount, SameCount, checked_law, of_law
+from hpcalc.laws.tabulated import Tabular
+from hpcalc.logspace import Array, Prob, logaddexp, logsubexp, logsumexp
+
+_LARGEST_CUTOFF = 100_000
+
+
+def _check(law: object, option: str, value: object) -> None:
+    """Refuse what is not the law of a best-of-K search."""
+    if not isinstance(checked_law(law), Law):
+        raise InvalidInput(option, value, "leave it out: it applies to best-of-K searches only")
+
+
+@dataclass(frozen=True)
+class AtLeastOne(Law):
+    """A law given ``K >= 1``: the same search, drawn again until it runs at all.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> AtLeastOne(Poisson(1.0)).prob_zero
+    0.0
+    """
+
+    law: Law
+    name = of_law("name")
+    max_runs = of_law("max_runs")
+    affine_power = of_law("affine_power")
+    gain_at_edge = of_law("gain_at_edge")
+
+    def __post_init__(self) -> None:
+        _check(self.law, "at_least_one", True)
+
+    def parameters(self) -> Echo:
+        return {**self.law.parameters(), "at_least_one": True}
+
+    @property
+    def _shift(self) -> float:
+        return self.law.log_prob_run
+
+    @property
+    def log_mean(self) -> float:
+        return self.law.log_mean - self._shift
+
+    @property
+    def sd(self) -> float:
+        if math.isinf(self.law.log_prob_zero):
+            return self.law.sd
+        spread = self.law.sd / math.exp(0.5 * self._shift)
+        return math.sqrt(max(spread**2 - self.mean**2 * self.law.prob_zero, 0.0))
+
+    def log_pmf(self, k: Array) -> Array:
+        k = np.asarray(k, dtype=float)
+        return np.where(k >= 1.0, self.law.log_pmf(k) - self._shift, -np.inf)
+
+    def log_sf(self, k: int) -> float:
+        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self._shift, 0.0)
+
+    def log_density(self, rank: Prob) -> Array:
+        return np.asarray(self.law.log_density(rank) - self._shift, dtype=float)
+
+    def log_density_slope(self, rank: Prob) -> Array:
+        return np.asarray(self.law.log_density_slope(rank) - self._shift, dtype=float)
+
+    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
+        return self.log_block(rank, ONE, rank.log_q), self.law.log_survival(rank) - self._shift
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
+
+    def thin(self, log_keep: float) -> AtLeastOne:
+        return AtLeastOne(self.law.thin(log_keep))
+
+
+class _Cut(Tabular):
+    """A law of numbers of runs up to m, from 1 to 100000, made of another law."""
+
+    law: Law
+    m: int
+    _option: ClassVar[str]
+    name = of_law("name")
+
+    def __post_init__(self) -> None:
+        cutoff = whole_number(self._option, self.m, 1)
+        _check(self.law, self._option, cutoff)
+        if cutoff > _LARGEST_CUTOFF:
+            raise InvalidInput(self._option, cutoff, f"give at most {_LARGEST_CUTOFF}, or leave it out")
+        object.__setattr__(self, "m", cutoff)
+
+    def parameters(self) -> Echo:
+        return {**self.law.parameters(), self._option: self.m}
+
+    @property
+    def max_runs(self) -> int:
+        return min(self.m, self.law.max_runs or self.m)
+
+
+@dataclass(frozen=True)
+class AtMost(_Cut):
+    """A law given ``K <= m`` (Papernot and Steinke 2022, Lemma 22): K drawn again while it is larger.
+
+    A mean given with it (``--mean`` beside ``--max-runs``) is the mean before the condition.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> law = AtMost(Poisson(10.0), 30)
+    >>> law.max_runs, 9.99 < law.mean < 10.0
+    (30, True)
+    """
+
+    law: Law
+    m: int
+    _option: ClassVar[str] = "max_runs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        left = "has probability 0" if math.isinf(self.log_kept) else "leaves only K = 0"
+        if not np.isfinite(self.law.log_pmf(np.arange(1.0, self.m + 1.0))).any():
+            raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} {left}")
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        k = np.arange(self.m + 1.0)
+        return k, self.law.log_pmf(k) - self.log_kept
+
+    @cached_property
+    def log_kept(self) -> float:
+        """``log P[K <= m]`` under the law before the condition."""
+        return float(logsumexp(self.law.log_pmf(np.arange(self.m + 1.0))))
+
+    def thin(self, log_keep: float) -> AtMost:
+        return AtMost(self.law.thin(log_keep), self.m)
+
+
+@dataclass(frozen=True)
+class Clamped(_Cut):
+    """The law of ``min(K, m)``: what a sampler draws that cuts K off instead of drawing it again.
+
+    Another law than :class:`AtMost`, and usually dearer: all of the tail is at m.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Geometric
+    >>> law = Clamped(Geometric(0.01), 20)
+    >>> law.max_runs, round(float(np.exp(law.log_pmf(np.array(20.0)))), 6)  # 0.99^19
+    (20, 0.826169)
+    """
+
+    law: Law
+    m: int
+    _option: ClassVar[str] = "clamp_runs"
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        k = np.arange(self.m + 1.0)
+        return k, np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
+
+
+def at_least_one(law: RunCount) -> Law:
+    """The law given ``K >= 1``: the law itself where K is never 0, else :class:`AtLeastOne`."""
+    return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else AtLeastOne(law)  # type: ignore[arg-type]
+
+
+def at_most(law: RunCount, m: int) -> Law:
+    """The law given ``K <= m``: the law itself where it never exceeds m, else :class:`AtMost`."""
+    return _cut(AtMost, law, m)
+
+
+def clamp(law: RunCount, m: int) -> Law:
+    """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
+    return _cut(Clamped, law, m)
+
+
+def _cut(kind: type[AtMost] | type[Clamped], law: RunCount, m: int) -> Law:
+    cutoff = whole_number(kind._option, m, 1)
+    if isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff:
+        return law
+    return kind(law, cutoff)  # type: ignore[arg-type]  # which checks it
+
+
+@dataclass(frozen=True)
+class Adaptive(SameCount, BestOfK):
+    """Best-of-K where every candidate's law has a density in [low, high] relative to one fixed prior.
+
+    A run's candidate may depend on everything seen before, the data included; K itself must not depend on outcomes.
+    One run is a run under the prior. With F(u) = f'(1-u) the output has density at most ``high F(low u)``, because
+    each other run ranks at or above with probability at least ``low u``, and at least
+    ``low F(min(high v, 1 - low (1 - v)))``. No mechanism is known to reach the price that follows.
+
+    Parameters
+    ----------
+    law : Law
+        Law of K.
+    low, high : float
+        Bounds on the density, ``0 < low <= 1 <= high``.
+
+    References
+    ----------
+    Wang, Gao, Zhang, Su, Shen, "DP-HyPO: an adaptive private framework for hyperparameter optimization", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> law = Adaptive(Poisson(10.0), 0.9, 1.1)
+    >>> round(float(np.exp(law.log_upper_density(Prob.from_u(0.0)))), 9)
+    11.0
+    """
+
+    law: Law
+    low: float
+    high: float
+    name = of_law("name")
+    parameters = of_law("parameters")
+
+    def __post_init__(self) -> None:
+        remedy = "give two numbers LOW HIGH with 0 < LOW <= 1 <= HIGH"
+        low, high = (finite_number("density", value, remedy) for value in (self.low, self.high))
+        if not 0.0 < low <= 1.0 <= high:
+            raise InvalidInput("density", f"{self.low} {self.high}", remedy)
+        _check(self.law, "density", f"{low:g} {high:g}")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def _shrunk(self, rank: Prob) -> Prob:
+        """The rank ``low u``."""
+        log_low = math.log(self.low)
+        log_rest = math.log1p(-self.low) if self.low < 1.0 else -math.inf
+        log_u = np.asarray(log_low + rank.log_u, dtype=float)
+        return Prob(log_u, sharper(logaddexp(log_rest, log_low + rank.log_q), log_u))
+
+    def _lower_rank(self, rank: Prob) -> Prob:
+        """The rank ``min(high v, 1 - low (1 - v))``."""
+        slow, log_high = self._shrunk(rank.complement()).complement(), math.log(self.high)
+        log_v = np.minimum(log_high + rank.log_u, 0.0)
+        log_over = math.log(self.high - 1.0) if self.high > 1.0 else -math.inf
+        far = sharper(logsubexp(log_high + rank.log_q, log_over), log_v)
+        first = log_v < slow.log_u
+        return Prob(np.where(first, log_v, slow.log_u), np.where(first, far, slow.log_q))
+
+    def log_upper_density(self, rank: Prob) -> Array:
+        return math.log(self.high) + self.law.log_density(self._shrunk(rank))
+
+    def log_lower_density(self, rank: Prob) -> Array:
+        return math.log(self.low) + self.law.log_density(self._lower_rank(rank))
+
+    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
+        bend = math.log(self.low) + self.law.log_density_slope(self._lower_rank(rank))
+        log_v, log_end = rank.log_u, np.log(self.density_breakpoints)
+        before = (log_v <= log_end if left else log_v < log_end) if log_end.size else np.zeros(np.shape(log_v), bool)
+        return np.asarray(bend + np.where(before, math.log(self.high), math.log(self.low)), dtype=float)
+
+    @property
+    def density_breakpoints(self) -> Array:
+        if self.low == 1.0:  # high v >= v = 1 - low (1 - v) throughout
+            return np.zeros(0)
+        return np.array([(1.0 - self.low) / (self.high - self.low)])
