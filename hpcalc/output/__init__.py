@@ -40,8 +40,8 @@ def render(
         plain = rounded(document, frozenset(echo))
         return csv_text(plain) if format == "csv" else {"yaml": yaml_text, "json": json_text}[format](plain, encoding)
     if format == "statement":
-        from hpcalc.output.legible import legible
         from hpcalc.output.statement import statement_text
+        from hpcalc.output.streams import legible
 
         return legible(statement_text(document), encoding)
     from hpcalc.output.blocks import view

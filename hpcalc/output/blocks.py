@@ -15,7 +15,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import given, label, law_words, rows_of, run_words
+from hpcalc.output.phrases import given, label, law_words, rows_of, run_words, spelled
 
 __all__ = ["Block", "Grid", "Headline", "Notes", "view"]
 
@@ -102,17 +102,9 @@ def _at(case: Document) -> str:
     return f" at δ = {shown(case['delta'])}" if case.get("delta") is not None else ""
 
 
-def _words(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{label(str(key))} {_words(item)}".removesuffix(" yes") for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_words, value))
-    return shown(value)
-
-
 def _pairs(title: str, items: Iterable[tuple[str, Any]]) -> list[Block]:
     """Labels with their values, those that were told."""
-    kept = tuple((label(key), value if isinstance(value, str) else _words(value))
+    kept = tuple((label(key), value if isinstance(value, str) else spelled(value))
                  for key, value in items if value not in (None, "", [], {}))  # fmt: skip
     return [Grid(title, ("", ""), kept)] if kept else []
 
@@ -154,12 +146,12 @@ def _bound(case: Document) -> Told:
                ("one run", one, ""),
                ("every run paid for", _epsilon(case, "composition"), f"{composed.get('runs')} runs composed"),
                ("lower bound", _epsilon(case, "lower_bound"), how)]  # fmt: skip
-    given = (True, "search" in case, True, composed, lower)
+    known = (True, "search" in case, True, composed, lower)
     inputs = [("base", run_words(case.get("base", {}))), ("law", law_words(case.get("law", {}))),
               ("then", "; ".join(map(run_words, case.get("then", ())))),
               *_told(case, "then_on", "subset", "searches", "density", "unit")]  # fmt: skip
     listed = [_grid("Candidates", case["candidates"])] if rows_of(case.get("candidates")) else []
-    return text, [Grid("", ("", "", ""), tuple(compress(numbers, given)), 0), *_pairs("", inputs), *listed]
+    return text, [Grid("", ("", "", ""), tuple(compress(numbers, known)), 0), *_pairs("", inputs), *listed]
 
 
 def _convert(case: Document) -> Told:
@@ -195,7 +187,7 @@ def _utility(case: Document) -> Told:
 
 def _compare(case: Document) -> Told:
     """What the laws have in common, then the laws."""
-    footing = "".join(f" at {label(key)} {_words(value)}"
+    footing = "".join(f" at {label(key)} {spelled(value)}"
                       for key, value in _told(case, "mean", "at_epsilon", "at_success", "sweep")
                       if value is not None)  # fmt: skip
     if not case.get("rows"):
@@ -204,7 +196,7 @@ def _compare(case: Document) -> Told:
         text = f"No law has a finite bound{_at(case)}: {case['reason']}"
     elif "selection" in case:
         text = (f"Choosing one of {case['selection']} candidates{footing}{_at(case)}: "
-                f"the error stays below the one shown with probability {_words(case['confidence'])}.")  # fmt: skip
+                f"the error stays below the one shown with probability {spelled(case['confidence'])}.")  # fmt: skip
     else:
         text = f"Laws of K{footing}; ε is the cost of the whole search{_at(case)}."
     return text, [*_run(case, "success_rate", "sensitivity"), *_laws(case)]
@@ -224,7 +216,7 @@ def _plan(case: Document) -> Told:
 
 def _draw(case: Document) -> Told:
     runs = case.get("runs", ())
-    return _words(runs) if case.get("name") is not None else "".join(f"{run}\n" for run in runs), []
+    return spelled(runs) if case.get("name") is not None else "".join(f"{run}\n" for run in runs), []
 
 
 def _no_answer(case: Document) -> Told:
@@ -278,7 +270,7 @@ def _column(key: str, values: Sequence[Any]) -> list[str]:
             return short(value)
         if isinstance(value, float) and even and (value != 0.0 or isinstance(value, (Upper, Lower))):
             return fixed(value)
-        return "" if value is None else _words(value)
+        return "" if value is None else spelled(value)
 
     return [cell(value) for value in values]
 

@@ -25,11 +25,7 @@ def _mode(value: float) -> str:
 
 
 def significant(value: float, digits: int) -> float:
-    """``value`` rounded to significant decimal digits; its shortest decimal form counts, so ``0.1`` stays ``0.1``.
-
-    >>> significant(Upper(2.14193892839), 5), significant(Lower(2.14193892839), 5), significant(2.14193892839, 5)
-    (2.142, 2.1419, 2.1419)
-    """
+    """``value`` rounded to significant decimal digits; its shortest decimal form counts, so ``0.1`` stays ``0.1``."""
     if not math.isfinite(value) or value == 0.0:
         return float(value)
     out = float(Context(prec=digits, rounding=_mode(value)).create_decimal(Decimal(repr(value))))
@@ -78,11 +74,7 @@ def short(value: float) -> str:
 
 
 def shown(value: Any) -> str:
-    """A leaf as people read it: bounds have four decimals, what describes is short, or has four decimals as well.
-
-    >>> shown(Upper(2.0)), shown(10.0), shown(0.951625819640405), shown(None), shown(True)
-    ('2.0000', '10', '0.9516', 'none', 'yes')
-    """
+    """A leaf as people read it: bounds have four decimals, what describes is short, or has four decimals as well."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or (isinstance(value, float) and not math.isfinite(value)):

@@ -121,15 +121,11 @@ def _bound(result: BoundResult) -> list[Panel]:
         caption,
     )  # fmt: skip
     order = "".join(f"order {x:.4g} decides" for x, _ in curves.best)
-    renyi = Panel(
-        "Rényi curve",
-        Axis("order λ", log=True),
-        Axis("Rényi divergence (nats)", log=True),
-        (_series("whole search", curves.renyi, style), _series("one run", curves.one_renyi),
-         _series(order, curves.best, style, "ring")),
-        caption,
-    )  # fmt: skip
-    return [renyi, profile] if curves.renyi else [profile]
+    renyi = (_series("whole search", curves.renyi, style), _series("one run", curves.one_renyi),
+             _series(order, curves.best, style, "ring"))  # fmt: skip
+    divergence = Axis("Rényi divergence (nats)", log=True)
+    first = Panel("Rényi curve", Axis("order λ", log=True), divergence, renyi, caption)
+    return [first, profile] if curves.renyi else [profile]
 
 
 def _compare(result: CompareResult) -> list[Panel]:
@@ -165,14 +161,11 @@ def _compare(result: CompareResult) -> list[Panel]:
 
 
 def _worth(aims: Aims) -> list[tuple[str, str, Axis]]:
-    """What a search finds, as far as it was asked for."""
-    out = [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0))]
-    if aims.success_rate is not None:
-        title = f"Success (one run: {aims.success_rate:g})"
-        out.append(("success_probability", title, Axis("chance of success", least=0.0)))
-    if aims.scores is not None:
-        out.append(("expected_score", "Best score", Axis("expected best score")))
-    return out
+    """What a search finds; what was not asked for has no points, and no panel."""
+    success = f"Success (one run: {aims.success_rate or 0.0:g})"
+    return [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0)),
+            ("success_probability", success, Axis("chance of success", least=0.0)),
+            ("expected_score", "Best score", Axis("expected best score"))]  # fmt: skip
 
 
 def _plan(result: PlanResult) -> list[Panel]:
@@ -197,13 +190,12 @@ def _plan(result: PlanResult) -> list[Panel]:
 
 
 def _utility(result: UtilityResult) -> list[Panel]:
-    style = _style(result.runs)
-    drawn = [_run_time(result.runs, style)]
-    if isinstance(result.runs, Law):
-        drawn.append(_chance(result.runs, result.success_rate, style))
-        if result.scores is not None:
-            drawn.append(_scores(result.runs, result.scores, result.minimize, style))
-    return [panel._replace(caption=law_words(law_document(result.runs))) for panel in drawn]
+    law, style = result.runs, _style(result.runs)
+    drawn = [_run_time(law, style)]
+    drawn += [_chance(law, result.success_rate, style)] if isinstance(law, Law) else []
+    if isinstance(law, Law) and result.scores is not None:
+        drawn.append(_scores(law, result.scores, result.minimize, style))
+    return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
 
 
 def _run_time(runs: RunCount, style: int) -> Panel:

@@ -8,7 +8,7 @@ from typing import Any
 from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["given", "label", "law_words", "rows_of", "run_words", "sentence"]
+__all__ = ["given", "label", "law_words", "rows_of", "run_words", "sentence", "spelled"]
 
 _LABELS = {
     "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
@@ -22,13 +22,10 @@ _LABELS = {
 _FEW = 3  # more trainings are told by their range
 # key of a guarantee -> its name, and what its numbers are
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "pure": ("pure DP", ("ε",)),
-    "zcdp": ("zCDP", ("ρ",)),
-    "approx_dp": ("(ε, δ)-DP", ("ε", "δ")),
-    "gaussian": ("Gaussian mechanism", ("noise multiplier",)),
-    "laplace": ("Laplace mechanism", ("scale",)),
+    "pure": ("pure DP", ("ε",)), "zcdp": ("zCDP", ("ρ",)), "approx_dp": ("(ε, δ)-DP", ("ε", "δ")),
+    "gaussian": ("Gaussian mechanism", ("noise multiplier",)), "laplace": ("Laplace mechanism", ("scale",)),
     "dpsgd": ("DP-SGD", ("rate", "noise", "steps")),
-}
+}  # fmt: skip
 _FILES = {"rdp_file": "Rényi curve of", "profile_file": "privacy profile of", "history": "DP-SGD history of"}
 
 
@@ -64,7 +61,7 @@ def _run(key: str, value: Any) -> str:
         points = value if isinstance(value, str) else ", ".join(":".join(map(given, point)) for point in value)
         return f"Rényi points {points}"
     if key not in _RUNS or isinstance(value, str):
-        return f"{label(key)} {_list(value)}"
+        return f"{label(key)} {spelled(value)}"
     name, words = _RUNS[key]
     if len(words) > 1 and not isinstance(each[0], (list, tuple)):
         each = [each]
@@ -80,8 +77,7 @@ def _named(word: str, number: Any) -> str:
 
 
 def _span(values: Sequence[float]) -> str:
-    low, high = given(min(values)), given(max(values))
-    return low if low == high else f"{low} to {high}"
+    return " to ".join(dict.fromkeys((given(min(values)), given(max(values)))))
 
 
 def given(value: Any) -> str:
@@ -89,8 +85,13 @@ def given(value: Any) -> str:
     return short(value) if isinstance(value, float) else str(value)
 
 
-def _list(value: Any) -> str:
-    return ", ".join(map(_list, value)) if isinstance(value, (list, tuple)) else shown(value)
+def spelled(value: Any) -> str:
+    """Whatever a document holds, in one line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label(str(key))} {spelled(item)}".removesuffix(" yes") for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(spelled, value))
+    return shown(value)
 
 
 def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:

@@ -29,22 +29,43 @@ def statement_text(document: Mapping[str, Any]) -> str:
 
 
 def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
-    epsilon, delta = case.get("epsilon"), shown(case.get("delta"))
     name = f"{case['name']}: " if case.get("name") is not None else ""
-    if epsilon is None:
+    if case.get("epsilon") is None:
         yield f"{name}No finite guarantee: {str(case.get('reason', 'nothing valid applies')).rstrip('.')}."
         return
-    one = (case.get("single_run") or {}).get("epsilon")
-    unit, base = case.get("unit") or "one record", case.get("base", {})
-    near = f"the addition or removal of {unit}" if "dpsgd" in base else f"a change of {unit}"
-    law = law_words(case.get("law") or {})
-    yield f"{name}One run of the training ({run_words(base)}) satisfies ({shown(one)}, {delta})-differential privacy."
-    yield (
-        f"Hyperparameters were chosen by releasing the best of K runs alone, with K secret ({law}); the whole search, "
-        f"its result included, satisfies ({shown(epsilon)}, {delta})-differential privacy with respect to {near}."
-    )
+    base, one, unit = case["base"], case["single_run"]["epsilon"], case.get("unit") or "one record"
+    near = f"the addition or removal of {unit}" if base.keys() & {"dpsgd", "history"} else f"a change of {unit}"
+    promise = f"({{}}, {shown(case['delta'])})-differential privacy"
+    alone = f"satisfies {promise.format(shown(one))}" if one is not None else "has no finite guarantee at this delta"
+    told = "the whole search, its result included,"
+    if case.get("searches") or case.get("then"):
+        more = [f"{case['searches']} such searches" if case.get("searches") else "the whole search"]
+        told = f"everything released ({'; '.join([*more, *map(run_words, case.get('then', ()))])})"
+    if "total" in case:
+        yield f"{name}Several searches were run ({', '.join(case['total'])})."
+        told = "Everything they release"
+    else:
+        yield f"{name}One run of the training ({run_words(base)}) {alone}."
+        told = f"{_chosen(case)}; {told}"
+    yield f"{told} satisfies {promise.format(shown(case['epsilon']))} with respect to {near}."
     exact = "no analysis can give less" if case.get("exact") else f"bound {case.get('method')}"
-    yield f"Both numbers were computed with hpcalc {case.get('hpcalc_version', '')} ({exact})."
+    what = "This was" if "total" in case else "Both numbers were"
+    yield f"{what} computed with hpcalc {case.get('hpcalc_version', '')} ({exact})."
+
+
+def _chosen(case: Mapping[str, Any]) -> str:
+    """How the search went, which decides what may be claimed."""
+    law = case.get("law") or {}
+    sample = f", on a Poisson sample of the records at rate {shown(case['subset'])}" if "subset" in case else ""
+    if "density" in case:
+        low, high = map(shown, case["density"])
+        sample += f", proposed adaptively at {low} to {high} times the density of a fixed distribution"
+    return {
+        "composition": f"Hyperparameters were chosen from {law.get('k')} runs in any way{sample}, each accounted for",
+        "fixed": f"Hyperparameters were chosen by releasing the best of {law.get('k')} independent runs alone{sample}",
+        "threshold": f"Runs were repeated until one was accepted, which alone was released ({law_words(law)}){sample}",
+    }.get(str(law.get("dist")), "Hyperparameters were chosen by releasing the best of K runs alone, with K secret "
+          f"({law_words(law)}){sample}")  # fmt: skip
 
 
 def _rests_on(case: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Standard streams with the manners of a Unix tool: honest errors, quiet pipes, no escape code where none is wanted."""
+"""Standard streams with the manners of a Unix tool: honest errors, quiet pipes, letters and codes they can say."""
 
 from __future__ import annotations
 
@@ -7,19 +7,45 @@ import sys
 
 from hpcalc.errors import DataFileError
 
-__all__ = ["complain", "discard", "help_width", "stdout_encoding", "terminal_width", "wants_colour", "write_stdout"]
+__all__ = ["can_say", "complain", "discard", "help_width", "legible", "stdout_encoding", "terminal_width",
+           "wants_colour", "write_stdout"]  # fmt: skip
+
+_NAMES = {
+    "ε": "eps", "δ": "delta", "ρ": "rho", "σ": "sigma", "μ": "mu", "η": "eta", "γ": "gamma", "λ": "lambda",
+    "φ": "phi", "β": "beta", "α": "alpha", "Δ": "Delta", "Φ": "Phi", "é": "e", "ö": "oe", "ü": "ue", "≤": "<=",
+    "≥": ">=", "≠": "!=", "±": "+/-", "×": "x", "·": "*", "√": "sqrt ", "∞": "inf", "–": "-", "—": "-", "−": "-",
+    "…": "...", "→": "->", "‘": "'", "’": "'", "“": '"', "”": '"', "²": "^2", "⁻": "^-", "½": "1/2", "≈": "~",
+    "∫": "integral ", "Σ": "sum ", "\N{NO-BREAK SPACE}": " ",
+}  # fmt: skip
+
+
+def can_say(text: str, encoding: str) -> bool:
+    """Whether an encoding has every character of the text."""
+    try:
+        text.encode(encoding)
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def legible(text: str, encoding: str) -> str:
+    """The text with every character the encoding lacks replaced: Greek letters by their names, the rest by escapes."""
+    return (
+        text
+        if can_say(text, encoding)
+        else "".join(
+            char if can_say(char, encoding) else _NAMES.get(char, char.encode("ascii", "backslashreplace").decode())
+            for char in text
+        )
+    )
 
 
 def complain(text: str) -> None:
     """Write lines to stderr; a stderr that cannot be written is not worth an error of its own."""
     if sys.stderr is None:
         return
-    if not text.isascii():
-        from hpcalc.output.legible import legible
-
-        text = legible(text, getattr(sys.stderr, "encoding", None) or "ascii")
     try:
-        sys.stderr.write(text.rstrip("\n") + "\n")
+        sys.stderr.write(legible(text.rstrip("\n"), getattr(sys.stderr, "encoding", None) or "ascii") + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         discard(2)

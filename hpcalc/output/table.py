@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcalc.output.blocks import Block, Grid, Headline, Notes
-from hpcalc.output.legible import can_say, legible
 from hpcalc.output.phrases import sentence
+from hpcalc.output.streams import can_say, legible
 
 __all__ = ["table_text"]
 

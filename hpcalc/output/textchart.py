@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hpcalc.logspace import Array
-from hpcalc.output.legible import can_say, legible
 from hpcalc.output.panels import Axis, Panel, Series
+from hpcalc.output.streams import can_say, legible
 
 __all__ = ["text_chart", "text_charts"]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output import render
 from hpcalc.output.digits import fixed, rounded, short, shown, significant
-from hpcalc.output.legible import legible
+from hpcalc.output.streams import legible
 
 BOUND: dict[str, Any] = {
     "hpcalc_version": "0.1.0",
