@@ -19,13 +19,11 @@ from hpcalc.files import SMALLEST, Node, Source, read_tree, shown
 
 __all__ = ["Points", "parse_rdp_text", "read_history", "read_pmf", "read_profile", "read_rdp", "read_scores"]
 
-_ORDER = ("order", "orders", "alpha", "alphas", "lambda")
-_RENYI = ("rdp", "epsilon", "eps", "epsilons", "rdp_epsilon")
-_EPSILON = ("epsilon", "eps", "epsilons")
-_DELTA = ("delta", "deltas")
-_LOG_DELTA = ("log10_delta",)
-_RUNS = ("k", "runs", "value")
-_PROBABILITY = ("probability", "p", "prob", "pmf", "probabilities")
+# what a column holds -> names it goes by; the first two columns are needed
+_RENYI = {"order": ("order", "orders", "alpha", "alphas", "lambda"),
+          "Rényi divergence": ("rdp", "epsilon", "eps", "epsilons", "rdp_epsilon")}  # fmt: skip
+_PROFILE = {"epsilon": ("epsilon", "eps", "epsilons"), "delta": ("delta", "deltas"), "log10_delta": ("log10_delta",)}
+_PMF = {"number of runs": ("k", "runs", "value"), "probability": ("probability", "p", "prob", "pmf", "probabilities")}
 # keys under which points stand, hpcalc's own answers included
 _WRAPPERS = {
     "rdp_file": ("to", "rdp", "orders", "points", "curve", "data"),
@@ -34,7 +32,7 @@ _WRAPPERS = {
 }
 _NOTHING = Node("scalar", 0)
 
-Column = tuple[tuple[str, ...], str, bool]  # names, what it holds, whether it is needed
+Columns = Mapping[str, tuple[str, ...]]
 Row = tuple[Node, ...]
 
 
@@ -50,82 +48,78 @@ def _key(node: Node) -> str:
     return node.text.strip().lower().replace("-", "_").replace(" ", "_")
 
 
-def _find(source: Source, names: Sequence[Node], column: Column) -> int:
-    """Index of the one name that a column goes by; -1 where there is none and none is needed."""
-    wanted, what, needed = column
-    hits = [i for i, name in enumerate(names) if _key(name) in wanted]
-    if len(hits) > 1:
-        both = " and ".join(shown(names[i].text) for i in hits[:2])
-        source.refuse(f"has two columns for the {what}, {both}: keep one", names[hits[0]])
-    if not hits and needed:
-        have = ", ".join(shown(name.text) for name in names[:8]) or "none"
-        source.refuse(f"no column for the {what}: call it {' or '.join(wanted[:3])} (columns: {have})",
-                      names[0] if names else 0)  # fmt: skip
-    return hits[0] if hits else -1
+def _picked(source: Source, item: Node, columns: Columns) -> list[tuple[Node, Node] | None]:
+    """The pair of a mapping that each column is; None where there is none and none is needed."""
+    picked = []
+    for index, (what, wanted) in enumerate(columns.items()):
+        hits = [pair for pair in item.children if _key(pair[0]) in wanted]
+        if len(hits) > 1:
+            both = " and ".join(shown(name.text) for name, _ in hits[:2])
+            source.refuse(f"has two columns for the {what}, {both}: keep one", hits[0][0])
+        if not hits and index < 2:
+            have = ", ".join(shown(name.text) for name, _ in item.children[:8]) or "none"
+            source.refuse(f"no column for the {what}: call it {' or '.join(wanted[:3])} (columns: {have})",
+                          item.children[0][0] if item.children else 0)  # fmt: skip
+        picked.append(hits[0] if hits else None)
+    return picked
 
 
-def _rows(source: Source, node: Node, columns: Sequence[Column]) -> list[Row]:
+def _rows(source: Source, node: Node, columns: Columns) -> list[Row]:
     """Values of the wanted columns, row by row: from mappings, pairs, two lists, or a mapping of numbers to numbers."""
+    rows: list[Row] = []
+    first, second = (names[0] for names in (*columns.values(),)[:2])
+    for item in _items(source, node, columns):
+        if item.kind == "mapping":
+            rows.append(tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns)))
+        elif item.kind == "scalar":
+            source.refuse(f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
+        elif len(item.children) == 2:
+            rows.append((*item.children, _NOTHING)[: len(columns)])
+        else:
+            values = f"{len(item.children)} values where a pair is expected"
+            source.refuse(f"{values}: give {first},{second}, or name the columns", item)
+    if node.kind == "mapping" and any(_key(name) == "hpcalc_version" for name, _ in node.children):
+        # an answer of hpcalc says null where nothing is known
+        return [row for row in rows if any(not value.empty for value in row[1:])]
+    return rows
+
+
+def _items(source: Source, node: Node, columns: Columns) -> Sequence[Node]:
+    """The points of a tree, each a mapping or a pair."""
     if node.kind == "scalar":
         source.refuse("expected a list of points", node)
     if not node.children:
         source.refuse("holds no points", node)
-    if node.kind == "mapping":
-        return _from_mapping(source, node, columns)
-    rows: list[Row] = []
-    shape = "{" + ", ".join(f"{names[0]}: ..." for names, _, needed in columns if needed) + "}"
-    for item in node.children:
-        if item.kind == "mapping":
-            keys = [name for name, _ in item.children]
-            at = [_find(source, keys, column) for column in columns]
-            rows.append(tuple(item.children[i][1] if i >= 0 else _NOTHING for i in at))
-        elif item.kind == "list" and len(item.children) == 2:
-            rows.append((*item.children, *(_NOTHING for _ in columns[2:])))
-        elif item.kind == "list":
-            pair = ",".join(names[0] for names, _, needed in columns if needed)
-            source.refuse(
-                f"{len(item.children)} values where a pair is expected: give {pair}, or name the columns", item
-            )
-        else:
-            source.refuse(f"a point must be a pair or {shape}", item)
-    return rows
-
-
-def _from_mapping(source: Source, node: Node, columns: Sequence[Column]) -> list[Row]:
-    names = [name for name, _ in node.children]
+    if node.kind == "list":
+        return node.children
     values = {_key(name): value for name, value in node.children}
     if "cases" in values:
         source.refuse("holds several cases: keep one", node)
-    own = "hpcalc_version" in values  # an answer of hpcalc says null where nothing is known
-    for wrapper in _WRAPPERS.get(source.parameter, ()):
-        inner = values.get(wrapper)
-        nested = inner is not None and (
-            inner.kind == "mapping" or (inner.kind == "list" and any(i.kind != "scalar" for i in inner.children))
-        )
-        if inner is not None and nested:
-            rows = _rows(source, inner, columns)
-            return [row for row in rows if not row[1].empty] if own else rows
-    if {_key(name) for name in names} & set(columns[0][0]):
-        at = [_find(source, names, column) for column in columns]
-        found = [node.children[i][1] if i >= 0 else _NOTHING for i in at]
-        if all(value.kind == "scalar" for value in found):
-            return [tuple(found)]  # one point, as an answer of hpcalc states it
-        for i, value in zip(at, found, strict=True):
-            if i >= 0 and value.kind != "list":
-                source.refuse(f"{shown(names[i].text)} must be a list", names[i])
-        lengths = [len(value.children) for i, value in zip(at, found, strict=True) if i >= 0]
+    for wrapper in _WRAPPERS[source.parameter]:
+        inner = values.get(wrapper, _NOTHING)
+        if inner.kind == "mapping" or any(item.kind != "scalar" for item in inner.children):
+            return _items(source, inner, columns)
+    names = list(columns.values())
+    if not values.keys().isdisjoint(names[0]):
+        pairs = [pair for pair in _picked(source, node, columns) if pair]
+        if all(value.kind == "scalar" for _, value in pairs):
+            return (node,)  # one point, as an answer of hpcalc states it
+        for name, value in pairs:
+            if value.kind != "list":
+                source.refuse(f"{shown(name.text)} must be a list", name)
+        lengths = [len(value.children) for _, value in pairs]
         if len(set(lengths)) != 1:
             source.refuse(f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
-        count = lengths[0]
-        if not count:
+        if not lengths[0]:
             source.refuse("holds no points", node)
-        lists = [value.children if i >= 0 else (_NOTHING,) * count for i, value in zip(at, found, strict=True)]
-        return list(zip(*lists, strict=True))
-    for name in names:
+        rows = zip(*(value.children for _, value in pairs), strict=True)
+        keys = [name for name, _ in pairs]
+        return [Node("mapping", node.line, children=tuple(zip(keys, row, strict=True))) for row in rows]
+    for name, _ in node.children:
         if not name.numeric:
-            options = " and ".join(f"'{columns[i][0][0]}'" for i in (0, 1))
+            options = f"'{names[0][0]}' and '{names[1][0]}'"
             source.refuse(f"unknown key {shown(name.text)}: give {options}, or a mapping of numbers to numbers", name)
-    return [(name, value, *(_NOTHING for _ in columns[2:])) for name, value in node.children]
+    return [Node("list", pair[0].line, children=pair) for pair in node.children]
 
 
 def _add(source: Source, points: dict[float, float], x: float, y: float, what: str, at: Node) -> None:
@@ -138,25 +132,13 @@ def _add(source: Source, points: dict[float, float], x: float, y: float, what: s
 
 
 def read_rdp(path: str) -> Points:
-    """Points of a Rényi curve: order to ε; order ``inf`` is pure differential privacy, ε ``inf`` where nothing is
-    known.
-
-    The columns are ``order`` (or ``alpha``) and ``epsilon`` (or ``rdp``), named or not; an answer of ``hpcalc bound``
-    or of ``hpcalc convert --to rdp`` is read too.
-    """
+    """Points of a Rényi curve: order (``inf``: pure differential privacy) to ε (``inf``: nothing is known)."""
     source = Source("rdp_file", path)
-    columns: list[Column] = [(_ORDER, "order", True), (_RENYI, "Rényi divergence", True)]
-    return _curve(source, _rows(source, read_tree(source), columns))
+    return _curve(source, _rows(source, read_tree(source), _RENYI))
 
 
 def parse_rdp_text(text: str) -> Points:
-    """Points written as ``ORDER:EPSILON,...``.
-
-    Examples
-    --------
-    >>> parse_rdp_text("4:0.5, 2:0.25, inf:3")
-    {2.0: 0.25, 4.0: 0.5, inf: 3.0}
-    """
+    """Points written as ``ORDER:EPSILON,...``, such as ``2:0.25,inf:3``."""
     source = Source("rdp", text)
     rows: list[Row] = []
     for piece in str(text).split(","):
@@ -221,16 +203,10 @@ def _make_monotone(source: Source, curve: Points) -> None:
 
 
 def read_profile(path: str) -> Points:
-    """Points of a privacy profile: ε >= 0 to δ in [0, 1].
-
-    The columns are ``epsilon`` and ``delta``, named or not; where ``delta`` is empty or null, ``log10_delta`` stands
-    for it. What ``--profile-out`` writes is read back; an answer of ``hpcalc bound`` or ``hpcalc convert`` is one
-    point.
-    """
+    """Points of a privacy profile: ε >= 0 to δ in [0, 1]; where ``delta`` is empty, ``log10_delta`` stands for it."""
     source = Source("profile_file", path)
     points: dict[float, float] = {}
-    columns: list[Column] = [(_EPSILON, "epsilon", True), (_DELTA, "delta", True), (_LOG_DELTA, "log10_delta", False)]
-    for epsilon_node, delta_node, log_node in _rows(source, read_tree(source), columns):
+    for epsilon_node, delta_node, log_node in _rows(source, read_tree(source), _PROFILE):
         epsilon = source.number(epsilon_node, "epsilon")
         if epsilon < 0.0:
             source.refuse(f"epsilon {epsilon!r} is negative: a profile starts at epsilon 0", epsilon_node)
@@ -259,16 +235,13 @@ def read_profile(path: str) -> Points:
 
 
 def read_pmf(path: str) -> dict[int, float]:
-    """A law of the number of runs: k (a whole number >= 0) to its probability; they sum to 1.
-
-    A mapping, pairs, or the columns ``k`` and ``probability``; also a plain list, which begins at 0 runs.
-    """
+    """A law of the number of runs: k to its probability; a plain list begins at 0 runs."""
     source = Source("pmf", path)
     tree = read_tree(source)
     if tree.kind == "list" and tree.children and all(item.kind == "scalar" for item in tree.children):
         rows: list[Row] = [(Node("scalar", p.line, str(k)), p) for k, p in enumerate(tree.children)]
     else:
-        rows = _rows(source, tree, [(_RUNS, "number of runs", True), (_PROBABILITY, "probability", True)])
+        rows = _rows(source, tree, _PMF)
     law: dict[int, float] = {}
     for k_node, p_node, *_ in rows:
         k = whole(source, k_node, "the number of runs", 0)
@@ -297,10 +270,8 @@ def read_scores(
 ) -> list[float]:
     """Scores of single runs, at least one, in the order of the file.
 
-    One number a line, a table with a header, a list, or trials as Optuna writes them (column ``value``; a trial whose
-    ``state`` is not COMPLETE has no score). ``missing`` says what an empty cell stands for: ``worst``, a crashed run,
-    takes the worst score of the file (the largest where ``minimize``), ``skip`` is no run at all; without it, it is
-    refused.
+    ``missing`` says what an empty cell stands for: ``worst``, a crashed run, takes the worst score of the file (the
+    largest where ``minimize``), ``skip`` is no run at all; without it, it is refused.
     """
     source = Source("scores", path)
     cells = _score_cells(source, read_tree(source), column)
@@ -319,23 +290,23 @@ def read_scores(
     return [worst if score is None else score for score in scores]
 
 
-def _score_cells(source: Source, tree: Node, column: str | None) -> list[Node]:
+def _score_cells(source: Source, tree: Node, column: str | None) -> Sequence[Node]:
+    """The scores of a plain list, of a column, or of trials as Optuna writes them: only a COMPLETE one has a score."""
     items = tree.children
-    if tree.kind == "mapping" and any(value.kind == "list" for _, value in items):  # columns
-        lists = [(name, value) for name, value in items if value.kind == "list"]
-        return list(lists[_pick(source, [name for name, _ in lists], column)][1].children)
+    lists = [pair for pair in items if tree.kind == "mapping" and pair[1].kind == "list"]
+    if lists:
+        columns: Sequence[Node] = lists[_pick(source, [name for name, _ in lists], column)][1].children
+        return columns
     if tree.kind == "list" and items and items[0].kind == "mapping":  # a table
         names = [name for name, _ in items[0].children]
-        keys = {_key(name) for name in names}
-        trials = column is None and {"value", "state"} <= keys
-        at = next(i for i, n in enumerate(names) if _key(n) == "value") if trials else _pick(source, names, column)
-        wanted = _key(names[at])
+        trials = column is None and {"value", "state"} <= set(map(_key, names))
+        wanted = "value" if trials else _key(names[_pick(source, names, column)])
         cells = []
         for item in items:
             if item.kind != "mapping":
                 source.refuse("expected a list of mappings", item)
             row = {_key(name): value for name, value in item.children}
-            done = not trials or row["state"].text.rpartition(".")[2].upper() == "COMPLETE"
+            done = not trials or row.get("state", _NOTHING).text.rpartition(".")[2].upper() == "COMPLETE"
             cells.append(row[wanted] if done and wanted in row else Node("scalar", item.line))
         return cells
     if tree.kind == "list" and items and items[0].kind == "list":
@@ -365,11 +336,7 @@ def _pick(source: Source, names: Sequence[Node], column: str | None) -> int:
 
 
 def read_history(path: str) -> list[tuple[float, float, int]]:
-    """DP-SGD as Opacus keeps it, a state dict with ``history`` or the bare list of ``[noise, rate, steps]``.
-
-    Each entry becomes sampling rate, noise multiplier, number of steps: the order in which :class:`hpcalc.DPSGD` takes
-    them.
-    """
+    """Rate, noise and steps of every entry of Opacus' history, which is a list of ``[noise, rate, steps]``."""
     source = Source("history", path)
     tree = read_tree(source)
     if tree.kind == "mapping":

@@ -1,12 +1,10 @@
 """Files in and out: one reader for YAML, JSON and CSV, one writer.
 
 A file is untrusted text. It is read into a tree of named texts that know their line (:func:`read_tree`): no YAML tag is
-constructed, no key is taken twice, sizes, nesting and aliases are limited. Every number is read from its own text by
-one function, so that ``1e-6`` is a number in YAML too, ``nan`` never passes and a positive number too small for a
-double stays positive. JSON is read as the YAML it is; a CSV table becomes the same tree, a mapping a row.
-
-On the way out, a file is written whole or not at all (:func:`write_file`). What the numbers in a file mean stands in
-:mod:`hpcalc.datafiles`. This module imports :mod:`hpcalc.errors` alone.
+constructed, no key is taken twice, sizes, nesting and aliases are limited. Every number is read from its own text, so
+that ``1e-6`` is a number in YAML too, ``nan`` never passes and a positive number too small for a double stays positive.
+JSON is read as the YAML it is; a CSV table becomes the same tree, a mapping a row. What the numbers in a file mean
+stands in :mod:`hpcalc.datafiles`.
 """
 
 from __future__ import annotations
@@ -80,9 +78,7 @@ class Node:
 
 
 class Source:
-    """A file being read: which option named it (``"rdp_file"``), what it is called (``-`` is standard input), how it is
-    refused.
-    """
+    """A file being read, ``-`` is standard input: which option named it (``"rdp_file"``) and how it is refused."""
 
     def __init__(self, parameter: str, path: str) -> None:
         self.parameter = parameter
@@ -131,13 +127,7 @@ def shown(text: str) -> str:
 
 
 def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | None:
-    """The choice most like ``word``, if any is.
-
-    Examples
-    --------
-    >>> nearest("gausian", ("gaussian", "laplace"))
-    'gaussian'
-    """
+    """The choice most like ``word``, if any is."""
     from difflib import get_close_matches  # only a typing error pays for it
 
     return next(iter(get_close_matches(word, list(choices), n=1, cutoff=cutoff)), None)
@@ -170,10 +160,9 @@ def shipped(name: str) -> str:
 
 
 def read_tree(source: Source) -> Node:
-    """Contents of a YAML, JSON or CSV file, by its extension, else by what it looks like; errors name the line.
+    """Contents of a YAML, JSON or CSV file, by its extension, else by what it looks like.
 
-    A table with a header is a list of mappings, one without a header a list of lists; a single column without a header
-    is a list of scalars.
+    A table with a header is a list of mappings, one without a header a list of lists or, of one column, of scalars.
     """
     data = read_bytes(source)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -200,12 +189,14 @@ def _is_table(source: Source, text: str) -> bool:
 
 
 def _yaml(source: Source, text: str) -> Node:
-    import yaml  # only a YAML or JSON file pays for it
+    import json  # only a YAML or JSON file pays for them
+
+    import yaml
 
     kind = "JSON" if source.path.lower().endswith(".json") else "YAML"
     if text.lstrip()[:1] in "{[":
         # what JSON allows and YAML does not: tabs between values, characters written as two escapes
-        text = _SURROGATES.sub(_joined, text.replace("\t", " "))
+        text = _SURROGATES.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", " "))
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         root = yaml.compose(text, Loader=loader)
@@ -222,54 +213,44 @@ def _yaml(source: Source, text: str) -> Node:
         source.refuse(f"is not {kind}: {getattr(error, 'reason', None) or 'cannot be parsed'}", line)
     if root is None:
         source.refuse("is empty")
-    return _Converter(source).node(root, 0)[0]
+    return _converted(source, root)
 
 
-def _joined(pair: re.Match[str]) -> str:
-    """One character for the two escapes that stand for it."""
-    high, low = int(pair[0][2:6], 16), int(pair[0][8:], 16)
-    return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
+def _converted(source: Source, root: Any) -> Node:
+    """PyYAML's nodes as ours, each once however many aliases name it; an alias counts for what a copy would hold."""
+    done: dict[int, tuple[Node, int]] = {}
 
-
-class _Converter:
-    """From PyYAML's nodes to ours, each once however many aliases name it, within limits."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.done: dict[int, tuple[Node, int]] = {}
-
-    def node(self, given: Any, depth: int) -> tuple[Node, int]:
-        """A node and the number of values it stands for; an alias counts for what a copy would hold."""
-        if id(given) in self.done:
-            return self.done[id(given)]
+    def convert(given: Any, depth: int) -> tuple[Node, int]:
+        if id(given) in done:
+            return done[id(given)]
         line = given.start_mark.line + 1
         kind = type(given).__name__.removesuffix("Node").lower().replace("sequence", "list")
         if depth > _MAX_DEPTH:
-            self.source.refuse("is nested too deeply", line)
+            source.refuse("is nested too deeply", line)
         tag = str(given.tag).removeprefix("tag:yaml.org,2002:")
         if tag not in _TAGS[kind]:
             tag = f"!!{tag}" if tag != given.tag else tag
-            self.source.refuse(f"tag {shown(tag)}: tags are not read here; write the value alone", line)
+            source.refuse(f"tag {shown(tag)}: tags are not read here; write the value alone", line)
         size, children, lines = 1, [], dict[str, int]()
         for part in given.value if kind != "scalar" else ():
-            pair = [self.node(one, depth + 1) for one in (part if kind == "mapping" else (part,))]
+            pair = [convert(one, depth + 1) for one in (part if kind == "mapping" else (part,))]
             nodes = tuple(node for node, _ in pair)
             size += sum(count for _, count in pair)
             if size > _MAX_VALUES:
-                self.source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
-            if kind == "mapping":
-                name = nodes[0]
-                if name.kind != "scalar":
-                    self.source.refuse("a key must be a word or a number", line)
-                if name.text in lines:
-                    first = f" (first on line {lines[name.text]})" if lines[name.text] != name.line else ""
-                    self.source.refuse(f"{shown(name.text)}: given twice{first}: keep one", name.line)
-                lines[name.text] = name.line
-            children.append(nodes if kind == "mapping" else nodes[0])
+                source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
+            name = nodes[0]
+            if kind == "mapping" and name.kind != "scalar":
+                source.refuse("a key must be a word or a number", line)
+            if kind == "mapping" and name.text in lines:
+                first = f" (first on line {lines[name.text]})" if lines[name.text] != name.line else ""
+                source.refuse(f"{shown(name.text)}: given twice{first}: keep one", name.line)
+            lines[name.text] = name.line
+            children.append(nodes if kind == "mapping" else name)
         text = given.value if kind == "scalar" else ""
-        plain = kind == "scalar" and not given.style
-        self.done[id(given)] = Node(kind, line, text, plain, tuple(children)), size
-        return self.done[id(given)]
+        done[id(given)] = Node(kind, line, text, kind == "scalar" and not given.style, tuple(children)), size
+        return done[id(given)]
+
+    return convert(root, 0)[0]
 
 
 def _table(source: Source, text: str) -> Node:
@@ -323,17 +304,16 @@ def json_text(value: Any, encoding: str = "utf-8") -> str:
     """A plain value as JSON; what the encoding cannot say is escaped."""
     import json  # as much start-up as all of this module
 
-    return _sayable(lambda ascii: json.dumps(value, indent=2, ensure_ascii=ascii, allow_nan=False), encoding) + "\n"
+    return _sayable(lambda plain: json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False) + "\n", encoding)
 
 
 def _sayable(write: Callable[[bool], str], encoding: str) -> str:
     """A text in full where the encoding can say it, else in ASCII."""
-    text = write(False)
     try:
-        text.encode(encoding)
+        write(False).encode(encoding)
     except UnicodeError:
         return write(True)
-    return text
+    return write(False)
 
 
 @lru_cache(maxsize=1)
@@ -363,17 +343,7 @@ def _dumper() -> Any:
 
 
 def yaml_text(value: Any, encoding: str = "utf-8") -> str:
-    """A plain value as YAML; numbers are written as they are, and every reader takes them for numbers.
-
-    Examples
-    --------
-    >>> print(yaml_text({"delta": 1e-6, "name": "1e-6", "notes": ["a, b", "c"]}), end="")
-    delta: 1.0e-06
-    name: '1e-6'
-    notes:
-    - a, b
-    - c
-    """
+    """A plain value as YAML; every reader takes its numbers for numbers and its texts for texts."""
     import yaml
 
     layout: dict[str, Any] = {"Dumper": _dumper(), "sort_keys": False, "default_flow_style": None, "width": 110}
@@ -381,32 +351,29 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
 
 
 def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:
-    """Points of a curve, in the format that the extension of ``path`` names: ``.json``, ``.csv``, anything else is
-    YAML.
+    """Points of a curve under their ``name``, as the suffix of ``path`` says: ``.json``, ``.csv``, any other is YAML.
 
-    ``name`` is ``"profile"`` (``epsilon``, ``delta``, which is None below the smallest double, ``log10_delta``) or
-    ``"rdp"`` (``order``, ``epsilon``, infinite or None where nothing is known).
+    Of a ``"profile"`` a δ below the smallest double is None, of ``"rdp"`` an ε where nothing is known.
 
     Examples
     --------
     >>> print(points_text("p.csv", "profile", [{"epsilon": 1.0, "delta": 1e-6, "log10_delta": -6.0}]), end="")
     epsilon,delta,log10_delta
     1.0,1e-06,-6.0
-    >>> print(points_text("-", "rdp", [{"order": 2.0, "epsilon": 1e-6}, {"order": math.inf, "epsilon": 1.0}]), end="")
-    rdp:
-    - {order: 2.0, epsilon: 1.0e-06}
-    - {order: .inf, epsilon: 1.0}
     """
     unknown = math.inf if name == "rdp" else None
     rows = [{key: unknown if value is None else float(value) for key, value in point.items()} for point in points]
-    suffix = os.path.splitext(str(path))[1].lower()
+    suffix = os.path.splitext(path)[1].lower()
     if suffix == ".csv":
-        header = list(rows[0]) if rows else []
-        body = [",".join("" if row[key] is None else repr(row[key]) for key in header) for row in rows]
-        return "\n".join([",".join(header), *body]) + "\n"
+        lines = [rows[0].keys() if rows else (), *(map(_cell, row.values()) for row in rows)]
+        return "".join(",".join(line) + "\n" for line in lines)
     if suffix == ".json":  # has no infinity: the word stands for it
         return json_text({name: [{k: "inf" if v == math.inf else v for k, v in row.items()} for row in rows]})
     return yaml_text({name: rows})
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else repr(value)
 
 
 def write_file(path: str, text: str | bytes) -> None:
@@ -414,26 +381,18 @@ def write_file(path: str, text: str | bytes) -> None:
 
     The file keeps its permissions, a symbolic link stays one (its target is replaced), and something that is not a
     regular file (``/dev/stdout``, a named pipe) is written to as it is.
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be written; whatever stood there is untouched.
     """
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     try:
         target = os.path.realpath(path)
-        try:
-            mode = os.stat(target).st_mode
-        except FileNotFoundError:
-            mode = None
+        mode = os.stat(target).st_mode if os.path.exists(target) else None
         if mode is not None and not stat.S_ISREG(mode):
             with open(target, "wb") as stream:
                 stream.write(data)
-            return
-        if mode is not None and not os.access(target, os.W_OK):
+        elif mode is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
-        _replace(target, data, mode)
+        else:
+            _replace(target, data, mode)
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:

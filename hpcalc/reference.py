@@ -1,29 +1,19 @@
 """Man pages, completion scripts and golden files, written from the command line's own declarations.
 
 ``python -m hpcalc.reference`` writes ``man/``, ``completions/`` and ``tests/golden/``; ``--check`` tells what is stale.
-The prose of each page stands in ``hpcalc/manual/NAME.SECTION.txt``; the options come from the commands. The output
-depends on the sources and on the release only, so that every build gives the same bytes.
-
-The prose is plain text:
-
-=====================  ===============================================================
-first line             what the page is about, for NAME
-``= TITLE``            a section; ``== Title`` a subsection
-``; term``             a tagged paragraph, its text indented on the next lines
-``* text``             a list item, continued on indented lines
-four blanks            verbatim
-```--option```         bold, within a line
-``@options`` ...       a generated block: ``@synopsis``, ``@commands``, ``@options``, ``@example``
-``@include NAME``      the shared text ``_NAME.txt``
-=====================  ===============================================================
+The prose of each page stands in ``hpcalc/manual/NAME.SECTION.txt``, its first line being what the page is about; the
+output depends on the sources and on the release only. In the prose, a line begins with ``= TITLE`` (a section),
+``== Title`` (a subsection), ``; term`` (its text indented below), ``* item`` (continued on indented lines), four blanks
+(verbatim), ``@include NAME`` (the shared text ``_NAME.txt``) or the likes of ``@options`` (a generated block); what is
+bold stands in backquotes.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import runpy
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -32,6 +22,7 @@ import click
 import hpcalc
 from hpcalc.cli.app import SUMMARIES, cli
 from hpcalc.cli.command import Option
+from hpcalc.cli.commands import command
 from hpcalc.cli.options import NOTES
 from hpcalc.cli.types import Choice
 from hpcalc.files import shipped
@@ -43,13 +34,7 @@ _ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "
 
 
 def escape(text: str) -> str:
-    r"""One line of ASCII text as roff input that prints exactly that text.
-
-    Examples
-    --------
-    >>> print(escape(r".delta 1e-6\n"))
-    \&.delta 1e\-6\en
-    """
+    r"""One line of ASCII text as roff input that prints exactly that text: ``-`` becomes ``\-``."""
     text.encode("ascii")  # what an ASCII terminal cannot show has no place in the manual
     safe = text.translate(_ESCAPES)
     return rf"\&{safe}" if safe.startswith(".") else safe
@@ -85,30 +70,25 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Translate the prose of one page to roff lines."""
-    after_heading = True  # a paragraph macro there would be empty, and mandoc says so
+    paragraph: tuple[str, ...] = ()  # after a heading it would be empty, and mandoc says so
     for block in _blocks(text.splitlines()):
         first, mark = block[0], block[0][:2]
-        heading = False
         if first.startswith("@include "):
             yield from _prose(shipped(f"manual/_{first.split()[1]}.txt"), generated)
         elif first.startswith("@"):
             yield from generated[first[1:]]
         elif mark in ("= ", "=="):
-            macro, _, title = first.partition(" ")
-            yield rf".{'SH' if macro == '=' else 'SS'} {escape(title)}"
-            heading = True
+            yield f".{'SH' if mark == '= ' else 'SS'} {escape(first.lstrip('= '))}"
         elif mark == "; ":
             yield from (".TP", rf"\fB{_inline(first[2:])}\fR", *map(_inline, map(str.strip, block[1:])))
         elif mark == "* ":
             yield from (r".IP \(bu 2", *map(_inline, map(str.strip, [first[2:], *block[1:]])))
         elif first.startswith("    "):
-            indent = min(len(line) - len(line.lstrip()) for line in block if line)
-            yield from ([] if after_heading else [".PP"])
-            yield from (".RS 4", ".EX", *(escape(line[indent:]) for line in block), ".EE", ".RE")
+            lines = textwrap.dedent("\n".join(block)).splitlines()
+            yield from (*paragraph, ".RS 4", ".EX", *map(escape, lines), ".EE", ".RE")
         else:
-            yield from ([] if after_heading else [".PP"])
-            yield from map(_inline, block)
-        after_heading = heading
+            yield from (*paragraph, *map(_inline, block))
+        paragraph = () if mark in ("= ", "==") else (".PP",)
 
 
 def _option(option: Option) -> Iterator[str]:
@@ -171,19 +151,18 @@ def build() -> dict[str, str]:
     """Every man page and completion script: path relative to the repository -> content."""
     synopsis = [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."]
     commands = [".SH COMMANDS"]
-    files = {}
     for name, summary in SUMMARIES.items():
         commands += [".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary)]
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None
+    generated = {"synopsis": synopsis, "commands": commands, "options": _options(cli), "glossary": _glossary()}
+    files = {"man/hpcalc.1": _page("hpcalc", 1, generated)}
+    for name in SUMMARIES:
+        asked = command(name)
         generated = {
             "synopsis": [".SH SYNOPSIS", rf"\fBhpcalc {escape(name)}\fR [\fIOPTION\fR]..."],
-            "options": _options(command),
-            "example": [".RS 4", ".EX", *map(escape, command.examples), ".EE", ".RE"],
+            "options": _options(asked),
+            "example": [".RS 4", ".EX", *map(escape, asked.examples), ".EE", ".RE"],
         }
         files[f"man/hpcalc-{name}.1"] = _page(f"hpcalc-{name}", 1, generated)
-    generated = {"synopsis": synopsis, "commands": commands, "options": _options(cli), "glossary": _glossary()}
-    files["man/hpcalc.1"] = _page("hpcalc", 1, generated)
     for name, section in (("hpcalc-spec", 5), ("hpcalc-searches", 7), ("hpcalc-theory", 7)):
         files[f"man/{name}.{section}"] = _page(name, section, {})
     for name, shell in (("hpcalc.bash", "bash"), ("_hpcalc", "zsh"), ("hpcalc.fish", "fish")):
@@ -194,41 +173,33 @@ def build() -> dict[str, str]:
 def _goldens(root: Path) -> dict[str, str]:
     """The golden files of the tests, where there are tests: path relative to the repository -> content."""
     script = root / "tests" / "goldens.py"
-    if not script.is_file():
-        return {}
-    made: dict[str, str] = runpy.run_path(str(script))["files"]()
+    made: dict[str, str] = runpy.run_path(str(script))["files"]() if script.is_file() else {}
     return {f"tests/golden/{name}": text for name, text in made.items()}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """``python -m hpcalc.reference`` writes, ``--check`` compares; exit code 1 where something is out of date."""
-    parser = argparse.ArgumentParser(prog="python -m hpcalc.reference", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="say which files are out of date, and write none")
-    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the repository")
-    arguments = parser.parse_args(argv)
-
-    root = arguments.root
+@click.command()
+@click.option("--check", is_flag=True, help="Say which files are out of date, and write none.")
+@click.option("--root", type=click.Path(path_type=Path), default=Path(__file__).parent.parent, help="The repository.")
+def main(check: bool, root: Path) -> None:
+    """Write what is generated; with --check, exit code 1 where something is out of date."""
     files = build() | _goldens(root)
     folders = {name.rpartition("/")[0] for name in files}
-    present = {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")}
-    stale = sorted(present - files.keys())
-    for name in stale if not arguments.check else ():
+    stale = sorted(
+        {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")} - {*files}
+    )
+    for name in stale if not check else ():
         (root / name).unlink()
     for name, text in files.items():
-        path = root / name
-        data = text.encode("utf-8")
-        if path.is_file() and path.read_bytes() == data:
-            continue
-        stale.append(name)
-        if not arguments.check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-    if not arguments.check:
-        return 0
-    for name in stale:
-        sys.stderr.write(f"{name}: out of date; run python -m hpcalc.reference\n")
-    return 1 if stale else 0
+        path, data = root / name, text.encode("utf-8")
+        if not path.is_file() or path.read_bytes() != data:
+            stale.append(name)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+    for name in stale if check else ():
+        click.echo(f"{name}: out of date; run python -m hpcalc.reference", err=True)
+    sys.exit(1 if check and stale else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

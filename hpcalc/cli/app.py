@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,6 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import Command, Option, help_option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.files import nearest, shipped
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
@@ -26,6 +25,20 @@ SUMMARIES = {
     "compare": "Laws of the number of runs side by side.",
     "plan": "Solve for the law, or the noise, that meets a privacy target.",
     "draw": "Draw the number of runs for one search.",
+}
+
+
+def _shipped(name: str) -> str:
+    from hpcalc.files import shipped
+
+    return shipped(name)
+
+
+# What the flags of hpcalc itself print.
+_TEXTS: dict[str, Callable[[click.Context], str]] = {
+    "help": lambda ctx: ctx.get_help(),
+    "version": lambda ctx: f"hpcalc {__version__}",
+    "schema": lambda ctx: _shipped("schema.json").rstrip("\n"),
 }
 
 
@@ -47,10 +60,9 @@ class Program(click.Group):
         if not args and not ctx.resilient_parsing:
             raise click.UsageError(f"no command: choose {', '.join(SUMMARIES)}", ctx)
         rest = super().parse_args(ctx, args)
-        for key in ("help", "version", "schema") if not ctx.resilient_parsing else ():
+        for key, text in _TEXTS.items() if not ctx.resilient_parsing else ():
             if ctx.params[key]:
-                texts = {"version": f"hpcalc {__version__}", "schema": shipped("schema.json").rstrip("\n")}
-                tell(ctx, texts.get(key) or ctx.get_help())
+                tell(ctx, text(ctx))
         return rest
 
     def resolve_command(
@@ -63,6 +75,8 @@ class Program(click.Group):
                 tell(ctx, ctx.get_help())
             name, args = args[1], [*args[1:2], "--help"]
         if name not in SUMMARIES and not ctx.resilient_parsing:
+            from hpcalc.files import nearest
+
             near = nearest(name, tuple(SUMMARIES))
             hint = f"did you mean {near}?" if near else f"choose {', '.join(SUMMARIES)}"
             raise click.UsageError(f"no command {name}: {hint}", ctx)
@@ -105,7 +119,7 @@ def run(argv: Sequence[str]) -> int:
         shell, _, action = os.environ.get("_HPCALC_COMPLETE", "").partition("_")
         if action == "source" and shell in ("bash", "zsh", "fish"):
             # Click's own scripts complain where the program is absent and need bash 4.4
-            write_stdout(shipped(f"manual/hpcalc.{shell}"))
+            write_stdout(_shipped(f"manual/hpcalc.{shell}"))
             return ExitCode.OK
         if shell:
             from click.shell_completion import shell_complete

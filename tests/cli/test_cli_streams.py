@@ -190,7 +190,7 @@ def test_nothing_is_written_when_the_input_is_wrong(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_told_apart_from_the_gate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from hpcalc import laws as runs
+    from hpcalc.cli import inputs as runs
 
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("division by\nzero")
@@ -219,8 +219,8 @@ def test_a_bug_is_told_apart_from_the_gate(monkeypatch: pytest.MonkeyPatch, caps
 def test_whatever_happens_has_its_exit_code(
     raised: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hpcalc import laws as runs
     from hpcalc.cli import app
+    from hpcalc.cli import inputs as runs
 
     def broken(*args: object, **kwargs: object) -> None:
         raise raised

@@ -16,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from shells import ROOT, option_names, program
 
 from hpcalc import __date__, __version__, reference
@@ -78,8 +79,12 @@ def test_committed_files_are_current() -> None:
     assert {f"man/{page}" for page in PAGES} <= files.keys()
 
 
+def _regenerate(root: Path, *words: str) -> Any:
+    return CliRunner().invoke(reference.main, [*words, "--root", str(root)])
+
+
 def test_regenerating_changes_no_byte(tmp_path: Path) -> None:
-    assert reference.main(["--root", str(tmp_path)]) == 0
+    assert _regenerate(tmp_path).exit_code == 0
     written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     committed = {
         path.relative_to(ROOT): path.read_bytes() for name in ("man", "completions") for path in (ROOT / name).iterdir()
@@ -87,21 +92,17 @@ def test_regenerating_changes_no_byte(tmp_path: Path) -> None:
     assert written == committed
 
 
-def test_check_names_what_is_out_of_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reference.main(["--root", str(tmp_path)])
-    assert reference.main(["--check", "--root", str(tmp_path)]) == 0
+def test_check_names_what_is_out_of_date(tmp_path: Path) -> None:
+    _regenerate(tmp_path)
+    assert _regenerate(tmp_path, "--check").exit_code == 0
     (tmp_path / "man" / "hpcalc.1").write_text("old")
     (tmp_path / "man" / "hpcalc-gone.1").write_text("gone")
     (tmp_path / "completions" / "_hpcalc").unlink()
-    assert reference.main(["--check", "--root", str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert [line.split(":")[0] for line in told.splitlines()] == [
-        "man/hpcalc-gone.1",
-        "man/hpcalc.1",
-        "completions/_hpcalc",
-    ]
-    reference.main(["--root", str(tmp_path)])
-    assert reference.main(["--check", "--root", str(tmp_path)]) == 0
+    told = _regenerate(tmp_path, "--check")
+    stale = ["man/hpcalc-gone.1", "man/hpcalc.1", "completions/_hpcalc"]
+    assert (told.exit_code, [line.split(":")[0] for line in told.stderr.splitlines()]) == (1, stale)
+    _regenerate(tmp_path)
+    assert _regenerate(tmp_path, "--check").exit_code == 0
 
 
 @pytest.mark.parametrize("name", [None, *COMMANDS])
