@@ -16,8 +16,9 @@ from hpcalc.output.digits import fixed, short
 from hpcalc.output.phrases import law_words, run_words
 from hpcalc.questions.comparing import CompareResult
 from hpcalc.questions.curves import search_curves
+from hpcalc.questions.measures import Aims
 from hpcalc.questions.planning import PlanResult
-from hpcalc.questions.rows import Aims, law_document, quantile_or_none
+from hpcalc.questions.rows import law_document, quantile_or_none
 from hpcalc.questions.search_cost import BoundResult
 from hpcalc.questions.usefulness import UtilityResult
 
@@ -192,9 +193,9 @@ def _plan(result: PlanResult) -> list[Panel]:
 def _utility(result: UtilityResult) -> list[Panel]:
     law, style = result.runs, _style(result.runs)
     drawn = [_run_time(law, style)]
-    drawn += [_chance(law, result.success_rate, style)] if isinstance(law, Law) else []
-    if isinstance(law, Law) and result.scores is not None:
-        drawn.append(_scores(law, result.scores, result.minimize, style))
+    drawn += [_chance(law, result.aims.success_rate, style)] if isinstance(law, Law) else []
+    if isinstance(law, Law) and result.aims.scores is not None:
+        drawn.append(_scores(law, result.aims.scores, result.aims.minimize, style))
     return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from hpcalc.files import shipped
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
+from hpcalc.questions.asked import Asked
 from hpcalc.questions.rows import quantile_or_none
-from hpcalc.questions.setup import SearchSetup
 
 __all__ = ["CHECKLIST", "Item", "about_delta", "assumptions", "checklist", "warnings_of"]
 
@@ -26,10 +26,7 @@ _OFTEN_EMPTY = 0.01
 
 
 class Item(NamedTuple):
-    """One item of the checklist: the line a reviewer ticks, and what it means.
-
-    Both may hold fields in braces, filled with the case's own numbers.
-    """
+    """The line a reviewer ticks, and what it means; fields in braces are filled with the case's own numbers."""
 
     line: str
     meaning: str
@@ -44,19 +41,8 @@ def _items() -> Iterator[tuple[str, Item]]:
 CHECKLIST = dict(_items())
 
 
-def checklist(base: Guarantee, runs: RunCount, delta: float, setup: SearchSetup | None = None) -> list[str]:
-    """Keys of :data:`CHECKLIST` that a case asks a reviewer for, in order.
-
-    Parameters
-    ----------
-    base, runs : Guarantee, RunCount
-        What was asked.
-    delta : float
-        δ.
-    setup : SearchSetup, optional
-        How the search was run, and what else is released.
-    """
-    setup = SearchSetup() if setup is None else setup
+def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
+    """Keys of :data:`CHECKLIST` that a case asks a reviewer for, in order."""
     law, parameters = runs.name, runs.parameters()
     listed = "candidates" in base.describe()
     weighted = listed and getattr(base, "weights", None) is not None
@@ -64,87 +50,62 @@ def checklist(base: Guarantee, runs: RunCount, delta: float, setup: SearchSetup 
     if law == "composition":
         keys += ["any-choice"]
     else:
-        keys += ["fresh" if setup.density is None else "density"]
+        keys += ["fresh" if asked.density is None else "density"]
         keys += ["weights" if weighted else "unknown-weights"] * listed
         keys += {"threshold": ["stop", "acceptance"], "fixed": ["fixed-k"]}.get(law, ["secret-k"])
         keys += [key for key in ("max-runs", "clamp-runs") if key.replace("-", "_") in parameters]
     keys += ["covered-each" if listed else "covered"]
     if law != "composition":
-        keys += ["released", "score"] if law != "threshold" else ["released"]
-        keys += ["order"] if law != "threshold" else []
-    keys += ["searches"] * (setup.searches > 1) + ["subset"] * (setup.subset is not None)
-    keys += ["then"] * bool(setup.then) + ["then-rest"] * (setup.then_on == "rest")
-    keys += ["neighbours" if setup.unit is None else "unit"]
-    if delta > 0.0:
-        people = setup.examples
-        keys += ["delta" if people is None else _against_people(delta * people)]
+        keys += ["released", "score", "order"] if law != "threshold" else ["released"]
+    keys += ["searches"] * (asked.searches > 1) + ["subset"] * (asked.subset is not None)
+    keys += ["then"] * bool(asked.then) + ["then-rest"] * (asked.then_on == "rest")
+    keys += ["neighbours" if asked.unit is None else "unit"]
+    if asked.delta > 0.0:
+        keys += [_delta_key(asked)]
     return [*keys, "both"]
 
 
-def _against_people(expected: float) -> str:
+def _delta_key(asked: Asked) -> str:
+    if asked.examples is None:
+        return "delta"
+    expected = asked.delta * asked.examples
     return "delta-known" if expected <= 0.1 else "delta-near" if expected <= 1.0 else "delta-above"
 
 
-def assumptions(base: Guarantee, runs: RunCount, delta: float, setup: SearchSetup | None = None) -> Iterator[str]:
+def assumptions(base: Guarantee, runs: RunCount, asked: Asked) -> Iterator[str]:
     """What a reviewer ticks for a case: each text is the line to tick, then what it means.
-
-    Parameters
-    ----------
-    base, runs, delta, setup
-        As in :func:`checklist`.
 
     Examples
     --------
     >>> from hpcalc.guarantees import ZCDP
     >>> from hpcalc.laws import Poisson
-    >>> next(assumptions(ZCDP(0.1), Poisson(10.0), 1e-6)).partition(". ")[0]
+    >>> next(assumptions(ZCDP(0.1), Poisson(10.0), Asked())).partition(". ")[0]
     'Every run draws its candidate afresh from one fixed distribution'
     """
-    setup = SearchSetup() if setup is None else setup
-    low, high = setup.density or (1.0, 1.0)
-    runs_of_k = runs.max_runs if runs.max_runs is not None else "K"
-    told = {
-        "max_runs": None, "clamp_runs": None, "accept": None, **runs.parameters(), "runs": runs_of_k, "low": low,
-        "high": high, "searches": setup.searches, "subset": setup.subset, "unit": setup.unit, "delta": delta,
-        "examples": setup.examples,
-    }  # fmt: skip
-    for key in checklist(base, runs, delta, setup):
-        if key in ("delta", "delta-known", "delta-near", "delta-above"):
+    low, high = asked.density or (1.0, 1.0)
+    cut = {"max_runs": None, "clamp_runs": None, "accept": None, **runs.parameters()}
+    told = {**vars(asked), **cut, "runs": runs.max_runs if runs.max_runs is not None else "K", "low": low, "high": high}
+    for key in checklist(base, runs, asked):
+        if key.startswith("delta"):
             yield from base.notes
         yield " ".join(CHECKLIST[key]).format(**told)
-    if delta == 0.0:
+    if asked.delta == 0.0:
         yield from base.notes
 
 
 def warnings_of(
-    base: Guarantee,
-    runs: RunCount,
-    delta: float,
-    *,
-    epsilon: float = math.inf,
-    order: float | None = None,
-    setup: SearchSetup | None = None,
+    base: Guarantee, runs: RunCount, asked: Asked, epsilon: float = math.inf, order: float | None = None
 ) -> Iterator[str]:
-    """What the reader can act on, for stderr and for the document.
-
-    Parameters
-    ----------
-    base, runs, delta, setup
-        As in :func:`checklist`.
-    epsilon : float
-        The answer.
-    order : float, optional
-        The Rényi order it came from.
-    """
+    """What the reader can act on, of an answer and the Rényi order it came from; for stderr and for the document."""
     yield from base.warnings
-    yield from about_delta(delta, None if setup is None else setup.examples)
+    yield from about_delta(asked)
     late = quantile_or_none(runs, 0.95)
     if late is None or late > _MANY_RUNS:
         yield "over 5 % of searches run more than a million times: take a law with a lighter tail, or give --max-runs"
     if runs.prob_zero > _OFTEN_EMPTY:
         yield f"with probability {runs.prob_zero:.4g} the search runs nothing: give --at-least-one, or a larger mean"
-    if epsilon == 0.0 and delta > 0.0 and base.pure_epsilon != 0.0:
-        yield f"epsilon is 0 because delta = {delta:g} covers all that the search can lose: give a smaller delta"
+    if epsilon == 0.0 and asked.delta > 0.0 and base.pure_epsilon != 0.0:
+        yield f"epsilon is 0 because delta = {asked.delta:g} covers all that the search can lose: give a smaller delta"
     if order is not None and base.orders is not None:
         known = base.orders[np.isfinite(base.orders)]
         if known.size > 1 and order in (known[0], known[-1]):
@@ -152,8 +113,9 @@ def warnings_of(
             yield f"the best order is the {end} given one ({order:g}): more orders there may lower epsilon"
 
 
-def about_delta(delta: float, examples: int | None) -> Iterator[str]:
+def about_delta(asked: Asked) -> Iterator[str]:
     """A warning where δ is too large for the number of privacy units, as far as that is known."""
+    delta, examples = asked.delta, asked.examples
     if examples is not None and delta * examples > 1.0:
         yield f"delta = {delta:g} is above 1/N = {1.0 / examples:.3g}: give a delta well below it"
     elif examples is None and delta >= _LARGE_DELTA:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
+from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
-from hpcalc.questions.rows import Aims, law_document, length_fields, upper_or_none
-from hpcalc.questions.search_cost import BoundResult
-from hpcalc.questions.solving import Solution, solve_runs, solve_success, unreachable
+from hpcalc.questions.measures import Aims
+from hpcalc.questions.rows import gate, head, known, length_fields, upper
+from hpcalc.questions.solving import Solution, law_of_success, solve_runs, unreachable
 
-__all__ = ["CompareResult", "Entry", "compare", "parse_sweep"]
+__all__ = ["CompareResult", "compare", "parse_sweep"]
 
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
@@ -29,73 +30,23 @@ _CURVE_MEANS = 13
 _LONGEST_CURVE = 1e9  # mean number of runs beyond which a law is told, not drawn
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One law in a comparison.
-
-    Attributes
-    ----------
-    family : LawFamily
-        The law but for its scale.
-    runs : RunCount or None
-        The law; None where it cannot take what was asked of it.
-    cost : BoundResult or None
-        What ``bound`` says.
-    reason : str or None
-        Why there is no law, or no finite bound.
-    in_use : bool
-        Whether this is the law that the user's own search draws K from.
-    lower : bool
-        Whether a lower bound was asked for.
-    """
-
-    family: LawFamily
-    runs: RunCount | None = None
-    cost: BoundResult | None = None
-    reason: str | None = None
-    in_use: bool = False
-    lower: bool = True
-
-    def row(self, aims: Aims) -> dict[str, Any]:
-        """The entry under the published keys."""
-        mark = {"in_use": True} if self.in_use else {}
-        if self.runs is None or self.cost is None:
-            law = {"dist": self.family.dist, **self.family.parameters}
-            return {"law": law, **mark, "epsilon": None, "reason": self.reason}
-        out: dict[str, Any] = {"law": law_document(self.runs), **mark, **length_fields(self.runs, 95)}
-        out |= cost_fields(self.cost, self.lower) | aims.fields(self.runs)
-        return out if self.reason is None else {**out, "reason": self.reason}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class CompareResult(Answer):
-    """Laws of K side by side for one base.
-
-    Attributes
-    ----------
-    base : Guarantee
-        One run.
-    delta : float
-        δ.
-    entries : tuple of Entry
-        In the order the laws were named; in a sweep, law by law and mean by mean.
-    footing : dict
-        What the laws have in common: mean, at_epsilon, at_success or sweep.
-    aims : Aims
-        What the search is for.
-    curves : tuple of Entry
-        Each law at means around its row's, where they were asked for: what a picture shows beside the rows.
-    examples : int or None
-        Number of privacy units, where it is known.
-    """
+    """Laws of K side by side for one base."""
 
     base: Guarantee
-    delta: float
-    entries: tuple[Entry, ...]
-    footing: dict[str, Any]
+    asked: Asked
+    entries: tuple[Solution, ...]  # in the order the laws were named; in a sweep, law by law and mean by mean
+    footing: dict[str, Any]  # what the laws have in common: mean, at_epsilon, at_success or sweep
     aims: Aims
-    curves: tuple[Entry, ...] = ()
-    examples: int | None = None
+    in_use: bool = False  # whether the first is the law that the user's own search draws K from
+    lower: bool = True  # whether lower bounds were asked for
+    curves: tuple[Solution, ...] = ()  # each law at means around its row's, for a picture
+
+    @property
+    def delta(self) -> float:
+        """δ."""
+        return self.asked.delta
 
     @property
     def epsilon(self) -> float:
@@ -105,37 +56,40 @@ class CompareResult(Answer):
     @property
     def exit_code(self) -> ExitCode:
         """0, or 3 if no law has a finite bound."""
-        return ExitCode.OK if self.epsilon < math.inf else ExitCode.NO_FINITE_BOUND
+        return gate(self.epsilon)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows under the published keys."""
-        return [entry.row(self.aims) for entry in self.entries]
+        return [self._row(entry, self.in_use and i == 0) for i, entry in enumerate(self.entries)]
+
+    def _row(self, entry: Solution, in_use: bool) -> dict[str, Any]:
+        out: dict[str, Any] = {"law": entry.law, **({"in_use": True} if in_use else {})}
+        if entry.runs is None or entry.cost is None:
+            return {**out, "epsilon": None, "reason": entry.reason}
+        out |= length_fields(entry.runs, 95) | cost_fields(entry.cost, self.lower) | self.aims.fields(entry.runs)
+        return out | known(reason=entry.reason)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know."""
-        said = about_delta(self.delta, self.examples)
-        return tuple(dict.fromkeys([*self.base.warnings, *said, *self.aims.warnings]))
+        return tuple(dict.fromkeys([*self.base.warnings, *about_delta(self.asked), *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
         single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
-        out: dict[str, Any] = {
-            "hpcalc_version": __version__,
-            "command": "compare",
+        reason = next((entry.reason for entry in self.entries if entry.reason), "no bound is finite")
+        return {
+            **head("compare"),
             "base": self.base.describe(),
             "delta": self.delta,
-            "single_run": {"epsilon": None if single is None else upper_or_none(single.value)},
+            "single_run": {"epsilon": None if single is None else upper(single.value)},
             **self.footing,
+            **known(success_rate=self.aims.success_rate),
+            "rows": self.rows,
+            **({"reason": reason} if self.exit_code != ExitCode.OK else {}),
+            "warnings": list(self.warnings),
         }
-        if self.aims.success_rate is not None:
-            out["success_rate"] = self.aims.success_rate
-        out["rows"] = self.rows
-        if self.exit_code != ExitCode.OK:
-            out["reason"] = next((entry.reason for entry in self.entries if entry.reason), "no bound is finite")
-        out["warnings"] = list(self.warnings)
-        return out
 
 
 def parse_sweep(text: str) -> list[float]:
@@ -146,22 +100,14 @@ def parse_sweep(text: str) -> list[float]:
     >>> [round(mean, 6) for mean in parse_sweep("mean=1:100:3")]
     [1.0, 10.0, 100.0]
     """
-    shape = 'write mean=FROM:TO:COUNT, as in "mean=1:1000:30"'
-    key, equals, rest = str(text).partition("=")
-    parts = rest.split(":")
-    if key.strip() != "mean" or not equals or len(parts) != 3:
-        raise InvalidInput("sweep", text, shape)
+    parts = re.fullmatch(r"\s*mean\s*=([^:]+):([^:]+):([^:]+)", str(text))
     try:
-        low, high, count = float(parts[0]), float(parts[1]), float(parts[2])
+        low, high, count = map(float, parts.groups() if parts else ())
     except ValueError:
-        raise InvalidInput("sweep", text, shape) from None
+        raise InvalidInput("sweep", text, 'write mean=FROM:TO:COUNT, as in "mean=1:1000:30"') from None
     if not (0.0 < low <= high < math.inf and count == math.floor(count) and 1 <= count <= _LARGEST_SWEEP):
         raise InvalidInput("sweep", text, f"give 0 < FROM <= TO and a COUNT from 1 to {_LARGEST_SWEEP}")
-    steps = int(count)
-    if steps == 1:
-        return [low]
-    ratio = math.log(high / low) / (steps - 1)
-    return [low, *(low * math.exp(i * ratio) for i in range(1, steps - 1)), high]
+    return list(np.geomspace(low, high, int(count)).tolist())
 
 
 def compare(
@@ -230,33 +176,35 @@ def compare(
     """
     aims = Aims.of(success_rate, scores, minimize)
     footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
-    asked = _one_footing(footings, success_rate)
+    footing = _one_footing(footings, success_rate)
     families = families_of(laws, (*DEFAULT_FAMILIES, family_of("composition")))
     used = None if in_use is None else family_of(in_use)
-    if not asked and all(family.given is None for family in families):
+    if not footing and all(family.given is None for family in families):
         given = None if used is None or used.given is None else used.given.mean
-        asked = {"mean": _DEFAULT_MEAN if given is None or not math.isfinite(given) else given}
+        footing = {"mean": _DEFAULT_MEAN if given is None or not math.isfinite(given) else given}
     looks = 1 if at_epsilon is None else 10
-    ask = Accountant(delta, method, conversion, orders, release, Ticker(progress, looks * len(families)))
+    asked = Asked(delta, method, conversion, orders, **release)
+    ask = Accountant(asked, Ticker(progress, looks * len(families)))
     pricing = _Pricing(base, ask, lower)
-    entries = [] if used is None or used.given is None else [pricing.of(used, used.given, in_use=True)]
+    first = [] if used is None or used.given is None else [pricing.of(used, used.given)]
     if sweep is not None:
         means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
         ask.tick.expected = len(means) * len(families)
-        entries += [entry for family in families for entry in pricing.swept(family, means)]
-        asked = {"sweep": sweep if isinstance(sweep, str) else means}
+        entries = [entry for family in families for entry in pricing.swept(family, means)]
+        footing = {"sweep": sweep if isinstance(sweep, str) else means}
     elif at_epsilon is not None:
         solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
             raise unreachable(solved, at_epsilon, None, delta, "--at-epsilon")
-        entries += map(pricing.solved, solved)
+        entries = [pricing.solved(item) for item in solved]
     elif at_success is not None:
-        entries += [pricing.solved(solve_success(None, None, family, at_success, aims)) for family in families]
+        entries = [pricing.solved(law_of_success(family, at_success, aims)) for family in families]
     else:
-        found = [pricing.at_mean(family, asked.get("mean", _DEFAULT_MEAN)) for family in families]
-        entries += [entry for entry in found if not any(_same_law(entry.runs, other.runs) for other in entries)]
-    drawn = tuple(pricing.around(entries)) if curves and sweep is None else ()
-    return CompareResult(base, float(delta), tuple(entries), asked, aims, drawn, release.get("examples"))
+        entries = [pricing.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
+        entries = [entry for entry in entries if not any(_same_law(entry.runs, other.runs) for other in first)]
+    every = (*first, *entries)
+    drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
+    return CompareResult(base, asked, every, footing, aims, bool(first), lower, drawn)
 
 
 def _same_law(one: RunCount | None, other: RunCount | None) -> bool:
@@ -264,10 +212,9 @@ def _same_law(one: RunCount | None, other: RunCount | None) -> bool:
     if one is None or other is None or one.name != other.name:
         return False
     left, right = one.parameters(), other.parameters()
-    return left.keys() == right.keys() and all(
-        left[key] == right[key] or (isinstance(left[key], float) and math.isclose(left[key], right[key], rel_tol=1e-9))  # type: ignore[arg-type]
-        for key in left
-    )
+    pairs = [(left[key], right.get(key)) for key in left]
+    close = (a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b)) for a, b in pairs)
+    return left.keys() == right.keys() and all(close)
 
 
 def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
@@ -294,20 +241,20 @@ class _Pricing:
     ask: Accountant
     lower: bool
 
-    def of(self, family: LawFamily, runs: RunCount, reason: str | None = None, in_use: bool = False) -> Entry:
+    def of(self, family: LawFamily, runs: RunCount, reason: str | None = None) -> Solution:
         """A law and its cost."""
         cost = self.ask.cost(self.base, runs, lower=self.lower)
-        return Entry(family, runs, cost, cost.reason if cost.best is None else reason, in_use, self.lower)
+        return Solution(family, runs, cost, cost.reason if cost.best is None else reason)
 
-    def solved(self, item: Solution) -> Entry:
+    def solved(self, item: Solution) -> Solution:
         """A law that was solved for; its cost is at hand unless lower bounds or success alone were asked for."""
         if item.runs is None:
-            return Entry(item.family, reason=item.reason)
+            return Solution(item.family, reason=item.reason)
         if item.cost is not None and not self.lower:
-            return Entry(item.family, item.runs, item.cost, item.reason, lower=False)
+            return item
         return self.of(item.family, item.runs, item.reason)
 
-    def at_mean(self, family: LawFamily, mean: float) -> Entry:
+    def at_mean(self, family: LawFamily, mean: float) -> Solution:
         """A law at a mean, or at the scale that was given."""
         if family.given is not None:
             return self.of(family, family.given)
@@ -315,20 +262,20 @@ class _Pricing:
             runs = family.with_mean(mean)
         except InvalidInput as error:
             if error.parameter == "mean" and family.scale is not None and mean > 0.0:
-                return Entry(family, reason=f"no mean of {mean:g}: {error.remedy}")
+                return Solution(family, reason=f"no mean of {mean:g}: {error.remedy}")
             raise
         return self.of(family, runs)
 
-    def swept(self, family: LawFamily, means: Iterable[float]) -> list[Entry]:
+    def swept(self, family: LawFamily, means: Iterable[float]) -> list[Solution]:
         """A law at each mean that it can have; whole numbers of runs meet some means twice."""
         free = family if family.scale is None else replace(family, given=None)
         entries = (self.at_mean(free, each) for each in means)
         return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
 
-    def around(self, entries: Iterable[Entry]) -> list[Entry]:
+    def around(self, entries: Iterable[Solution]) -> list[Solution]:
         """Each law at means around its row's, the row among them, so that the row can be seen on its curve."""
-        plain = _Pricing(self.base, self.ask, lower=False)
-        found: list[Entry] = []
+        plain = replace(self, lower=False)
+        found: list[Solution] = []
         for entry in entries:
             if entry.family.scale is None or entry.runs is None or entry.runs.mean > _LONGEST_CURVE:
                 continue

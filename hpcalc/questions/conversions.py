@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee
-from hpcalc.logspace import Array, Upper, distinct
-from hpcalc.questions.search_cost import DEFAULT_ORDERS, delta_fields, many_orders, points_of, upper
+from hpcalc.logspace import Array, Prob, Upper, distinct
+from hpcalc.questions.asked import DEFAULT_ORDERS
+from hpcalc.questions.rows import curve_points, delta_fields, head, known, many_orders, profile_points, upper
 
 __all__ = ["ConvertResult", "convert"]
 
@@ -23,24 +23,12 @@ _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConvertResult(Answer):
-    """A guarantee of one run in another form.
-
-    Attributes
-    ----------
-    base : Guarantee
-        What was converted.
-    to : dict
-        ``kind`` and its numbers.
-    conversion, reason : str or None
-        The rule, and why there is no finite answer.
-    order : float or None
-        The Rényi order used.
-    """
+    """A guarantee of one run in another form: its kind and numbers, and the rule and Rényi order that gave them."""
 
     base: Guarantee
     to: dict[str, Any]
     conversion: str | None
-    reason: str | None = None
+    reason: str | None = None  # why there is no finite answer
     order: float | None = None
 
     @property
@@ -62,31 +50,19 @@ class ConvertResult(Answer):
             known = self.base.log_profile(epsilons)
             return np.where(epsilons >= self.epsilon, np.minimum(known, log_of_delta(delta)), known)
 
-        return points_of(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
+        return profile_points(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve: at the orders asked for, else at many."""
         if self.to["kind"] == "rdp":
             return list(self.to["orders"])
-        orders = np.append(many_orders(), [] if self.order is None else [self.order])
-        pairs = zip(distinct(orders).tolist(), self.base.rdp(distinct(orders)).tolist(), strict=True)
-        return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
+        orders = distinct(np.append(many_orders(), [] if self.order is None else [self.order]))
+        return curve_points(orders, self.base.rdp(orders))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        out: dict[str, Any] = {
-            "hpcalc_version": __version__,
-            "command": "convert",
-            "from": self.base.describe(),
-            "to": self.to,
-            "conversion": self.conversion,
-        }
-        if self.order is not None:
-            out["order"] = self.order
-        if self.reason is not None:
-            out["reason"] = self.reason
-        out["warnings"] = list(self.base.warnings)
-        return out
+        out = {**head("convert"), "from": self.base.describe(), "to": self.to, "conversion": self.conversion}
+        return {**out, **known(order=self.order, reason=self.reason), "warnings": list(self.base.warnings)}
 
 
 def convert(
@@ -154,40 +130,39 @@ def convert(
     return ConvertResult(base, {**told, "epsilon": upper(answer.value)}, answer.rule, None, answer.order)
 
 
-def _to_rdp(base: Guarantee, orders: Any) -> ConvertResult:
-    value = base.rdp(orders)
+def _to_rdp(base: Guarantee, orders: Array) -> ConvertResult:
+    values = base.rdp(orders)
     rows = [
-        {"order": float(order) if math.isfinite(order) else None, "epsilon": upper(float(eps))}
-        for order, eps in zip(orders, value, strict=True)
+        {"order": order if math.isfinite(order) else None, "epsilon": upper(value)}
+        for order, value in zip(orders.tolist(), values.tolist(), strict=True)
     ]
-    reason = None if np.isfinite(value).any() else "no finite Rényi curve is known for this base"
+    reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
     return ConvertResult(base, {"kind": "rdp", "orders": rows}, "rdp", reason)
 
 
 class _Restricted(Guarantee):
     """A base whose Rényi orders are restricted to given ones."""
 
-    def __init__(self, base: Guarantee, orders: Any) -> None:
-        self._base = base
+    def __init__(self, base: Guarantee, orders: Array) -> None:
+        self._base, self._given = base, orders
         self.orders = orders[np.isfinite(orders)]
-        self.exact_profile = base.exact_profile
-        self.slack = base.slack
+        self.exact_profile, self.slack = base.exact_profile, base.slack
 
     def describe(self) -> dict[str, Any]:
         return self._base.describe()
 
-    def rdp(self, orders: Any) -> Any:
+    def rdp(self, orders: Array | float) -> Array:
         return self._base.rdp(orders)
 
-    def _log_profile(self, t: Any) -> Any:
+    def _log_profile(self, t: Array) -> Array:
         return self._base._log_profile(t)
 
-    def region(self, rank: Any) -> Any:
+    def region(self, rank: Prob) -> Prob:
         return self._base.region(rank)
 
     @property
     def core(self) -> Guarantee:
-        return self if self._base.core is self._base else _Restricted(self._base.core, self.orders)
+        return self if self._base.core is self._base else _Restricted(self._base.core, self._given)
 
     @property
     def pure_epsilon(self) -> float:

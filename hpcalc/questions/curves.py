@@ -73,7 +73,7 @@ def search_curves(result: BoundResult) -> SearchCurves | None:
 
 def _one_run(result: BoundResult, epsilon: float) -> float:
     try:
-        return delta_at(result.base, epsilon, result.conversion).value / _LOG10
+        return delta_at(result.base, epsilon, result.asked.conversion).value / _LOG10
     except HpcalcError:
         return math.inf
 
@@ -92,7 +92,6 @@ def _renyi(result: BoundResult) -> tuple[Points, Points, Points]:
     if result.base.orders is not None:
         given = result.base.orders[np.isfinite(result.base.orders)]
         orders = given[given <= top] if np.any(given <= top) else given
-
     rows = [(row["order"], row["epsilon"]) for row in result.rdp_curve(orders)]
     renyi = [(x, y) for x, y in rows if x is not None and y is not None]
     best = tuple(point for point in renyi if point[0] == order)

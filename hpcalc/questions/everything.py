@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.conversion import Conversion, log_of_delta
 from hpcalc.errors import ExitCode, NoFiniteBound
-from hpcalc.logspace import Upper
-from hpcalc.questions import release
-from hpcalc.questions.search_cost import BoundResult, many_orders, points_of
+from hpcalc.questions.asked import Asked
+from hpcalc.questions.release import Everything, everything, together
+from hpcalc.questions.rows import curve_points, gate, head, many_orders, profile_points, upper
+from hpcalc.questions.search_cost import BoundResult
 
 __all__ = ["TotalResult", "total"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TotalResult(Answer):
-    """What several cases cost together.
-
-    Attributes
-    ----------
-    parts : tuple of str
-        The cases' names.
-    delta : float
-        δ of everything.
-    whole : Everything
-        What is known of it.
-    answer : Conversion
-        ε, and the rule that gave it.
-    max_epsilon : float or None
-        The gate.
-    """
+    """What several cases cost together, at one δ of everything."""
 
     parts: tuple[str, ...]
     delta: float
-    whole: release.Everything
+    whole: Everything
     answer: Conversion
     max_epsilon: float | None
 
@@ -50,27 +35,22 @@ class TotalResult(Answer):
     @property
     def exit_code(self) -> ExitCode:
         """0, 1 over ``max_epsilon``, 3 without a finite bound."""
-        if not self.epsilon < math.inf:
-            return ExitCode.NO_FINITE_BOUND
-        over = self.max_epsilon is not None and self.epsilon > self.max_epsilon
-        return ExitCode.OVER_BUDGET if over else ExitCode.OK
+        return gate(self.epsilon, self.max_epsilon)
 
     def profile(self) -> list[dict[str, float | None]]:
         """Points of the privacy profile of everything, the answer among them."""
-        return points_of(self.whole.log_profile, self.epsilon)
+        return profile_points(self.whole.log_profile, self.epsilon)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve of everything; empty where none is known."""
-        orders = many_orders()
-        pairs = zip(orders.tolist(), self.whole.rdp(orders).tolist(), strict=True)
-        return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
+        values = self.whole.rdp(many_orders())
+        return [] if values is None else curve_points(many_orders(), values)
 
     def document(self) -> dict[str, Any]:
         """Plain data under the keys of a bound."""
-        epsilon = Upper(self.epsilon) if self.epsilon < math.inf else None
+        epsilon = upper(self.epsilon)
         out: dict[str, Any] = {
-            "hpcalc_version": __version__,
-            "command": "bound",
+            **head("bound"),
             "base": {"cases": list(self.parts)},
             "delta": self.delta,
             "epsilon": epsilon,
@@ -89,24 +69,9 @@ class TotalResult(Answer):
 
 
 def total(
-    results: Mapping[str, BoundResult],
-    *,
-    delta: float,
-    conversion: str = "best",
-    max_epsilon: float | None = None,
+    results: Mapping[str, BoundResult], *, delta: float, conversion: str = "best", max_epsilon: float | None = None
 ) -> TotalResult:
-    """What several answers of ``bound`` cost together, where all of them are released.
-
-    Parameters
-    ----------
-    results : mapping from str to BoundResult
-        Answers by name.
-    delta : float
-        δ of everything.
-    conversion : str
-        Rule for Rényi curves.
-    max_epsilon : float, optional
-        A limit; the result's ``exit_code`` says whether it is met.
+    """What several answers of ``bound``, by name, cost together, where all of them are released.
 
     Raises
     ------
@@ -129,7 +94,7 @@ def total(
         if not sources:
             raise NoFiniteBound(f"no finite total: {name} has no finite bound")
         # what a case releases beside one search stands behind its one bound already
-        whole = sources[0].whole if isinstance(sources[0], release.WholeRelease) else None
-        parts.append(whole if whole is not None else release.released(sources, log_delta))
-    everything = release.total(parts, log_delta)
-    return TotalResult(tuple(results), delta, everything, everything.epsilon(conversion), max_epsilon)
+        known = sources[0]
+        parts.append(known if isinstance(known, Everything) else everything(sources, Asked(delta)))
+    whole = together(parts, log_delta)
+    return TotalResult(tuple(results), delta, whole, whole.epsilon(log_delta, conversion), max_epsilon)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
-from hpcalc import __version__
+import numpy as np
+
 from hpcalc.answer import Answer
 from hpcalc.catalog import load
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
-from hpcalc.logspace import round_up
+from hpcalc.logspace import Array, round_down, round_up
+from hpcalc.questions import rows
 from hpcalc.questions.accountant import Accountant, Progress, Ticker
-from hpcalc.questions.eta import best_of_family
-from hpcalc.questions.rows import Aims, quantile_or_none, upper_or_none
+from hpcalc.questions.asked import Asked
+from hpcalc.questions.measures import Aims
 from hpcalc.questions.solving import (
     NOISES,
     Solution,
@@ -27,42 +30,30 @@ from hpcalc.questions.solving import (
     solve_success,
     unreachable,
 )
+from hpcalc.solve import log_minimum
 
 __all__ = ["PlanResult", "Training", "plan"]
 
 #: What ``"dpsgd-noise"`` solves for: (sampling rate, steps), or one run's guarantee as a function of the noise.
 Training: TypeAlias = "tuple[float, int] | Callable[[float], Guarantee]"
 
+_ETA_STEP = 4e-3  # of log(1 + eta); a knob of speed, like the next
+_SIZE_STEP = 0.01  # of log n
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlanResult(Answer):
-    """Every law with its parameter solved, one of them recommended.
-
-    Attributes
-    ----------
-    solutions : tuple of Solution
-        The best first; what meets no target last.
-    reason : str
-        Why the first row is recommended.
-    goal : str or None
-        What the rows are ordered by, where it was a choice.
-    aims : Aims
-        What the search is for.
-    constraints : dict
-        Echo of further conditions.
-    notes : tuple of str
-        Warnings about the question itself.
-    """
+    """Every law with its parameter solved, one of them recommended."""
 
     base: Guarantee | None
     delta: float
     target_epsilon: float | None
-    solutions: tuple[Solution, ...]
-    reason: str
-    goal: str | None
+    solutions: tuple[Solution, ...]  # the best first, what meets no target last
+    reason: str  # why the first is recommended
+    goal: str | None  # what they are ordered by, where it was a choice
     aims: Aims
-    constraints: dict[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    constraints: dict[str, float] = field(default_factory=dict)  # echo of further conditions
+    notes: tuple[str, ...] = ()  # warnings about the question itself
 
     exit_code = ExitCode.OK
 
@@ -92,27 +83,21 @@ class PlanResult(Answer):
         """Plain data under the published keys."""
         best = self.best
         single = best.cost.single_run if best.cost is not None else None
-        out: dict[str, Any] = {"hpcalc_version": __version__, "command": "plan"}
-        if self.base is not None:
-            out["base"] = self.base.describe()
-        out["delta"] = self.delta
-        out["single_run"] = {"epsilon": None if single is None else upper_or_none(single.value)}
-        out["solved_for"] = best.solved_for
-        out["value"] = best.value
-        out["epsilon"] = upper_or_none(self.epsilon)
-        if self.target_epsilon is not None:
-            out["target_epsilon"] = self.target_epsilon
-        out.update(self.constraints)
-        if self.goal is not None:
-            out["maximize"] = self.goal
-        out["rows"] = self.rows
-        out["recommended"] = {"row": 0, "reason": self.reason}
-        out["warnings"] = list(self.warnings)
-        return out
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# the question
+        return {
+            **rows.head("plan"),
+            **({} if self.base is None else {"base": self.base.describe()}),
+            "delta": self.delta,
+            "single_run": {"epsilon": None if single is None else rows.upper(single.value)},
+            "solved_for": best.solved_for,
+            "value": best.value,
+            "epsilon": rows.upper(self.epsilon),
+            **rows.known(target_epsilon=self.target_epsilon),
+            **self.constraints,
+            **rows.known(maximize=self.goal),
+            "rows": self.rows,
+            "recommended": {"row": 0, "reason": self.reason},
+            "warnings": list(self.warnings),
+        }
 
 
 def plan(
@@ -205,19 +190,23 @@ def plan(
     """
     aims = Aims.of(success_rate, scores, minimize)
     goal = aims.goal(maximize)
-    kind = "subset" if release.get("subset") == "auto" else "runs" if solve_for is None else solve_for
+    kind = solve_for or "runs"
+    if release.get("subset") == "auto":
+        kind, release["subset"] = "subset", 0.5  # any rate will do until one is found
+    asked = Asked(delta, method, conversion, orders, **release)
     _check(kind, target_epsilon, target_success, max_runs_p95, aims)
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
-    ask = Accountant(delta, method, conversion, orders, release, Ticker(progress, 12 * len(families)))
     by_epsilon = kind == "runs" and target_success is not None
     order = maximize if kind != "runs" else None if by_epsilon else goal
+    ask = Accountant(asked, Ticker(progress, 12 * len(families)))
     planner = _Planner(ask, base, aims, order, kind, target_epsilon, target_success, max_runs_p95)
     conditions: dict[str, Any] = {"mean": mean, "compositions": compositions}
+    notes: tuple[str, ...] = ()
     if kind == "runs":
         if mean is not None:
             raise InvalidInput("mean", mean, "is what plan solves for: leave it out")
-        found = planner.laws(families, optimize_eta)
+        found, notes = planner.laws(families, optimize_eta), _not_used(named)
     else:
         complete = _complete(families, mean, "--subset auto" if kind == "subset" else f"--solve-for {kind}")
         found = planner.subsets(complete) if kind == "subset" else planner.noises(complete, compositions, sampling)
@@ -227,10 +216,8 @@ def plan(
     if found[0].runs is None:
         raise unreachable(found, target_epsilon, target_success, delta)
     conditions.update(target_success=target_success, max_runs_p95=max_runs_p95, success_rate=success_rate)
-    constraints = {key: value for key, value in conditions.items() if value is not None}
-    unused = _not_used(named) if kind == "runs" else ()
     reason = planner.reason(found)
-    return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, constraints, unused)
+    return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**conditions), notes)
 
 
 def _check(kind: str, target: float | None, success: float | None, late: int | None, aims: Aims) -> None:
@@ -270,21 +257,13 @@ def _not_used(named: Iterable[LawLike]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Planner:
-    """Solves law by law, ranks what was found and says why the first is recommended.
-
-    Attributes
-    ----------
-    order : str or None
-        The goal that the rows are ordered by; None for the least noise, or the least ε.
-    kind : str
-        What is solved for: ``"runs"``, ``"subset"`` or a noise.
-    """
+    """Solves law by law, ranks what was found and says why the first is recommended."""
 
     ask: Accountant
     base: Guarantee | None
     aims: Aims
-    order: str | None
-    kind: str
+    order: str | None  # the goal that the rows are ordered by; None for the least noise, or the least ε
+    kind: str  # what is solved for: "runs", "subset" or a noise
     target: float | None
     success: float | None
     late: int | None
@@ -323,7 +302,7 @@ class _Planner:
                 return -math.inf if item.cost is None else -item.cost.epsilon
             return self.aims.worth(self.order, item.runs)
 
-        best = best_of_family(worth, poisson.runs.mean if poisson.runs is not None else None)
+        best = _best_of_family(worth, poisson.runs.mean if poisson.runs is not None else None)
         if all(item.family != best for item in found):
             found.append(self.law(best))
         return found if poisson in found or best == poisson.family else [*found, poisson]
@@ -334,9 +313,8 @@ class _Planner:
 
     def noises(self, laws: Iterable[RunCount], compositions: int | None, sampling: Training | None) -> list[Solution]:
         """The least noise of one run for each law, beside whatever else happens in the run."""
-        target = NOISES[self.kind].target
-        if target is not None:
-            make = load(target)
+        if NOISES[self.kind].arity == 1:
+            make = load(NOISES[self.kind].target)
         elif sampling is None:
             remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
             raise InvalidInput("solve_for", self.kind, remedy)
@@ -359,13 +337,14 @@ class _Planner:
         if self.kind in ("runs", "subset"):
             return item.cost.epsilon, item.runs.log_mean
         assert item.value is not None
-        return -NOISES[self.kind].grid.sign * item.value, 0.0
+        return item.value if NOISES[self.kind].safe == "up" else -item.value, 0.0
 
     def reason(self, found: list[Solution]) -> str:
         """Why the first row is recommended, and what speaks for another one."""
         fit = [item for item in found if item.runs is not None]
         best, cost = fit[0].runs, fit[0].cost
         assert best is not None
+        assert cost is not None
         within = f"ε <= {self.target:g}" if self.target is not None else "the target"
         several = f" of the {len(fit)} laws that meet {within}"
         only = f"the only one of {len(found)} laws that meets {within}" if len(found) > 1 else f"the law meets {within}"
@@ -373,13 +352,13 @@ class _Planner:
             most, measure, value = self.aims.told(self.order, best)
             return f"the {most} {measure}, {value},{several}" if len(fit) > 1 else f"{only}; {measure} {value}"
         if self.kind == "subset":
-            single = cost.single_run if cost is not None else None
             told = "the least ε, at the best of the sampling rates looked at"
-            if single is None or cost is None:
+            if cost.single_run is None:
                 return told
-            if cost.epsilon < single.value:
-                return f"{told}; it costs less than one run that is not tuned, ε = {round_up(single.value, 5):g}"
-            return f"{told}; one run that is not tuned costs ε = {round_up(single.value, 5):g}"
+            single = cost.single_run.value
+            it = "it costs less than one run" if cost.epsilon < single else "one run"
+            costs = "," if cost.epsilon < single else " costs"
+            return f"{told}; {it} that is not tuned{costs} ε = {round_up(single, 5):g}"
         if self.kind != "runs":
             alone = f"the least noise that meets {within}"
             return alone if len(fit) == 1 else f"the least noise{several}{self._against_quality(fit)}"
@@ -400,7 +379,8 @@ class _Planner:
         runs = fit[0].runs
         assert runs is not None
         _, measure, value = self.aims.told(goal, runs)
-        here = f", with {measure} {value} and 95 % of searches ending by {quantile_or_none(runs, 0.95)} runs"
+        late = rows.quantile_or_none(runs, 0.95)
+        here = f", with {measure} {value} and 95 % of searches ending by {late} runs"
         return f"{here}; more costs more noise: {', '.join(told[1:])}" if len(told) > 1 else here
 
 
@@ -408,3 +388,34 @@ def _training(rate: float, steps: int) -> Callable[[float], Guarantee]:
     from hpcalc.guarantees.dpsgd import DPSGD
 
     return lambda sigma: DPSGD(rate, sigma, steps)
+
+
+def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | None) -> LawFamily:
+    """The best of the truncated negative binomial family, limits included, by the worth of its law once solved for.
+
+    The family runs from eta near -1 (mostly one run, now and then very many) over the logarithmic and the geometric
+    law to large eta, where it becomes Poisson given K >= 1; past infinity, at eta = -n, lie the binomial laws, which
+    are sought around the Poisson law's mean, and n = E[K] is a fixed number of runs. The worth is smooth along this
+    path but may have more than one peak, so the path is sampled first and only then followed.
+    """
+    found = {family: worth(family) for family in (family_of("poisson"), family_of("poisson:at-least-one"))}
+
+    def loss(make: Callable[[float], dict[str, Any]], x: Array) -> Array:
+        families = [family_of(make(each)) for each in x.tolist()]
+        for family in families:
+            if family not in found:
+                found[family] = worth(family)
+        return np.array([-found[family] for family in families])
+
+    def negative_binomial(x: float) -> dict[str, Any]:
+        return {"dist": "tnb", "eta": round_down(math.expm1(x), 4)}
+
+    def binomial(x: float) -> dict[str, Any]:
+        return {"dist": "binomial", "n": math.ceil(math.exp(x))}
+
+    # log(1 + eta) from eta = -0.95 to 1000, eta with four significant digits
+    log_minimum(partial(loss, negative_binomial), np.arange(-3.0, 7.0, 0.6), accuracy=_ETA_STEP)
+    if poisson_mean is not None:
+        least = math.log(max(math.ceil(poisson_mean), 1))
+        log_minimum(partial(loss, binomial), least + np.arange(0.02, 3.4, 0.4), accuracy=_SIZE_STEP)
+    return max(found, key=found.__getitem__)

@@ -24,83 +24,49 @@ from hpcalc.bounds import Bound, RenyiBound
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
-from hpcalc.guarantees import Guarantee, compose
+from hpcalc.guarantees import compose
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
+from hpcalc.questions.asked import Asked
 
-__all__ = ["Everything", "WholeRelease", "released", "search_pair", "total"]
+__all__ = ["Everything", "everything", "search_pair", "together"]
 
 _BEYOND = 14.0  # log delta is followed so much further down than asked; what is left is added to delta
-_TOLERANCE = 3e-3  # of delta, between nodes of a search's profile
+_NODES = 3e-3  # of delta, between nodes of a search's profile
 
 
 @dataclass(frozen=True, eq=False)
-class Everything:
-    """What is known of everything released.
-
-    Attributes
-    ----------
-    pair : DominatingPair
-        Accurate about ``log_delta``, valid everywhere.
-    curves : tuple of RenyiCurve
-        Rényi curves, each valid; none where a sample was taken.
-    log_delta : float
-        Natural logarithm of the delta asked about.
+class Everything(Bound):
+    """What is known of everything released: a dominating pair, accurate about one delta and valid at each, and Rényi
+    curves, each valid; none where a sample was taken.
     """
 
     pair: DominatingPair
     curves: tuple[RenyiCurve, ...]
-    log_delta: float
-
-    def rdp(self, orders: Array) -> Array:
-        """Rényi curve: the least known at each order, inf where none is."""
-        none = np.full(np.shape(orders), math.inf)
-        return np.asarray(np.min([none, *(curve.rdp(orders) for curve in self.curves)], axis=0), dtype=float)
-
-    def log_profile(self, epsilons: Array) -> Array:
-        """Log delta at each epsilon >= 0, the larger of both directions."""
-        return self.pair.log_profile(epsilons)
-
-    def epsilon(self, rule: str = "best") -> Conversion:
-        """Epsilon at the delta asked about, by the profile or by a Rényi curve, whichever is less."""
-        found = [Conversion(epsilon_from_profile(self.log_profile, self.log_delta), EXACT_PROFILE)]
-        found += [epsilon_from_rdp(curve, self.log_delta, rule) for curve in self.curves]
-        return min(found, key=lambda answer: answer.value)
-
-
-class WholeRelease(Bound):
-    """Everything released, as a bound at the delta it was built for."""
 
     name = "refined-region"
     citation = "composition of dominating pairs (Zhu, Dong and Wang 2022) of what is released (hpcalc-theory(7))"
     conditions = ("each part holds its guarantee whatever the parts before it released",)
 
-    def __init__(self, whole: Everything) -> None:
-        self.whole = whole
-
     def rdp(self, orders: Array) -> Array | None:
-        return self.whole.rdp(orders) if self.whole.curves else None
+        known = [curve.rdp(orders) for curve in self.curves]
+        return np.asarray(np.min(known, axis=0), dtype=float) if known else None
 
     def log_profile(self, epsilons: Array) -> Array:
-        return self.whole.log_profile(epsilons)
+        return self.pair.log_profile(epsilons)
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
-        return self.whole.epsilon(rule)
+        found = [Conversion(epsilon_from_profile(self.log_profile, log_delta), EXACT_PROFILE)]
+        found += [epsilon_from_rdp(curve, log_delta, rule) for curve in self.curves]
+        return min(found, key=lambda answer: answer.value)
 
 
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
-    """A dominating pair of a search, from certified profiles of its bounds.
+    """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta.
 
     Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller.
-
-    Parameters
-    ----------
-    bounds : sequence of Bound
-        At least one.
-    log_delta : float
-        Log of the delta about which it is accurate.
     """
     floor = log_delta - _BEYOND
     exact = [bound for bound in bounds if isinstance(bound, ExactBound)]
@@ -116,78 +82,57 @@ def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
 
     theirs = [bound.log_profile for bound in others]
     profiles = [partial(profile, [*(one.profile_of(i, floor) for one in exact), *theirs]) for i in sides]
-    return profile_pair(profiles, _TOLERANCE, floor=floor, pieces=12)
+    return profile_pair(profiles, _NODES, floor=floor, pieces=12)
 
 
-def released(
-    bounds: Sequence[Bound],
-    log_delta: float,
-    *,
-    searches: int = 1,
-    subset: float | None = None,
-    then: Sequence[Guarantee] = (),
-    then_on: str = "all",
-    search: DominatingPair | None = None,
-    tolerance: float = 1e-3,
+def everything(
+    bounds: Sequence[Bound], asked: Asked, search: DominatingPair | None = None, tolerance: float = 1e-3
 ) -> Everything:
     """Everything that is released: searches, on a sample of the records or not, then other runs.
 
-    Parameters
-    ----------
-    bounds : sequence of Bound
-        Those that apply to one search, at least one.
-    log_delta : float
-        Natural logarithm of delta.
-    searches : int
-        So many searches with a K of their own, each released.
-    subset : float, optional
-        Rate in (0, 1) of the Poisson sample that all searches ran on.
-    then : sequence of Guarantee
-        Released afterwards, each possibly chosen by the searches' answers.
-    then_on : {"all", "rest"}
-        Whether ``then`` saw all records or those outside the sample.
-    search : DominatingPair, optional
-        :func:`search_pair` of the bounds, where it is at hand.
-    tolerance : float
-        Relative error of delta that is aimed at for what follows; any is sound.
-
-    Returns
-    -------
-    Everything
+    ``bounds`` are those that apply to one search, at least one, and ``search`` their :func:`search_pair`, where it is
+    at hand. ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
 
     Examples
     --------
     >>> from hpcalc.bounds import bounds_for
     >>> from hpcalc.guarantees import PureDP
     >>> from hpcalc.laws import Poisson
-    >>> search = bounds_for(PureDP(0.1), Poisson(10.0))
-    >>> one, two = (released(search, math.log(1e-3), searches=n).epsilon().value for n in (1, 2))
+    >>> search, log_delta = bounds_for(PureDP(0.1), Poisson(10.0)), math.log(1e-3)
+    >>> one, two = (everything(search, Asked(1e-3, searches=n)).epsilon(log_delta).value for n in (1, 2))
     >>> one < two < 2 * one
     True
     """
-    floor = log_delta - _BEYOND
-    out = _repeated(search_pair(bounds, log_delta) if search is None else search, searches, floor)
-    final = pair_of(compose(*then), tolerance) if then else None
-    if subset is not None and final is not None and then_on == "rest":
-        return Everything(then_on_the_rest(out, final, subset, floor=floor), (), log_delta)
-    out = out if subset is None else on_a_sample(out, subset)
-    out = out if final is None else composed(out, final, floor=floor)
+    floor = asked.log_delta - _BEYOND
+    pair = _repeated(search_pair(bounds, asked.log_delta) if search is None else search, asked.searches, floor)
+    final = pair_of(compose(*asked.then), tolerance) if asked.then else None
+    if asked.subset is not None and final is not None and asked.then_on == "rest":
+        return Everything(then_on_the_rest(pair, final, asked.subset, floor=floor), ())
+    if asked.subset is not None:
+        pair = on_a_sample(pair, asked.subset)
+    whole = pair if final is None else composed(pair, final, floor=floor)
+    return Everything(whole, () if asked.subset is not None else tuple(_curves(bounds, asked)))
 
-    def everything(one: RenyiCurve) -> RenyiCurve:
+
+def _curves(bounds: Sequence[Bound], asked: Asked) -> list[RenyiCurve]:
+    """Rényi curves of all searches and of what follows them."""
+
+    def summed(one: RenyiCurve) -> RenyiCurve:
         def rdp(orders: Array) -> Array:
-            return np.asarray(sum((part.rdp(orders) for part in then), searches * one.rdp(orders)), dtype=float)
+            after = (part.rdp(orders) for part in asked.then)
+            return np.asarray(sum(after, asked.searches * one.rdp(orders)), dtype=float)
 
         return RenyiCurve(rdp, one.orders)
 
-    curves = []
-    for bound in bounds if subset is None else ():
+    out = []
+    for bound in bounds:
         # a curve that holds outside an event only does not add up like the others
         if isinstance(bound, RenyiBound) and bound.curve.log_added_delta == -math.inf:
-            order = epsilon_from_rdp(everything(bound.curve), log_delta).order
+            order = epsilon_from_rdp(summed(bound.curve), asked.log_delta).order
             if isinstance(bound, RefinedRenyi) and order is not None:
                 bound = bound.sharpened(np.array([order]))
-            curves.append(everything(bound.curve))
-    return Everything(out, tuple(curves), log_delta)
+            out.append(summed(bound.curve))
+    return out
 
 
 def _repeated(pair: DominatingPair, count: int, floor: float) -> DominatingPair:
@@ -199,20 +144,11 @@ def _repeated(pair: DominatingPair, count: int, floor: float) -> DominatingPair:
     return out
 
 
-def total(parts: Sequence[Everything], log_delta: float) -> Everything:
-    """Several such things, all released.
-
-    Parameters
-    ----------
-    parts : sequence of Everything
-        At least one, accurate about ``log_delta``.
-    log_delta : float
-        Natural logarithm of the total's delta.
-    """
+def together(parts: Sequence[Everything], log_delta: float) -> Everything:
+    """Several such things, all released; each accurate about the total's delta."""
     pair = reduce(partial(composed, floor=log_delta - _BEYOND), [part.pair for part in parts])
 
     def rdp(orders: Array) -> Array:
-        return np.asarray(sum(part.rdp(orders) for part in parts), dtype=float)
+        return np.asarray(sum(np.asarray(part.rdp(orders)) for part in parts), dtype=float)
 
-    curves = (RenyiCurve(rdp),) if all(part.curves for part in parts) else ()
-    return Everything(pair, curves, log_delta)
+    return Everything(pair, (RenyiCurve(rdp),) if all(part.curves for part in parts) else ())

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.errors import ExitCode, InvalidInput
@@ -30,9 +29,11 @@ from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
-from hpcalc.questions.accountant import Accountant, Ticker
-from hpcalc.questions.rows import Aims, law_document, length_fields
-from hpcalc.questions.solving import solve_success
+from hpcalc.questions.accountant import Accountant, Progress, Ticker
+from hpcalc.questions.asked import Asked
+from hpcalc.questions.measures import Aims
+from hpcalc.questions.rows import head, known, law_document, length_fields
+from hpcalc.questions.solving import law_of_success
 from hpcalc.solve import Grid, least_passing
 
 __all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponential_mechanism_error",
@@ -40,40 +41,40 @@ __all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponenti
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
 _LARGEST_SCALE = 1e300
+_WHOLE, _POSITIVE = "give a whole number of candidates >= 2", "give a finite number > 0"
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One mechanism, ``exponential-mechanism``, ``report-noisy-max`` or ``best-of-k``: its noise, and the error it
-    makes.
-
-    ``error`` is in the unit of the scores, None where no error is ever safe at this confidence, and so is the noise's
-    ``scale`` (Laplace) or standard deviation.
-    """
+    """One mechanism, ``exponential-mechanism``, ``report-noisy-max`` or ``best-of-k``: its noise, and its error."""
 
     mechanism: str
-    error: float | None
+    error: float | None  # in the unit of the scores; None where no error is ever safe at this confidence
     noise: str | None = None
-    scale: float | None = None
+    scale: float | None = None  # of the noise (Laplace), or its standard deviation, in the same unit
     family: LawFamily | None = None
     runs: RunCount | None = None
     reason: str | None = None
 
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        out: dict[str, Any] = {"mechanism": self.mechanism}
+        if self.runs is not None:
+            out |= {"law": law_document(self.runs), **length_fields(self.runs, 95)}
+        elif self.family is not None:
+            out["law"] = {"dist": self.family.dist, **self.family.parameters}
+        if self.noise is not None:
+            out |= {"noise": self.noise, "noise_scale": self.scale}
+        out["error"] = None if self.error is None else Upper(self.error)
+        return out | known(reason=self.reason)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult(Answer):
-    """Mechanisms that choose one of m candidates, at one ε.
+    """Mechanisms that choose one of m candidates, each (epsilon, delta)-DP; only Gaussian scores need the delta.
 
-    Attributes
-    ----------
-    candidates : int
-    sensitivity : float
-    epsilon, delta : float
-        Every mechanism is (epsilon, delta)-DP; only Gaussian scores need the delta.
-    confidence : float
-        The error is exceeded with at most one minus this probability, whatever the scores.
-    choices : tuple of Choice
+    The error is exceeded with at most one minus the confidence, whatever the scores.
     """
 
     candidates: int
@@ -88,31 +89,15 @@ class SelectionResult(Answer):
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
         return {
-            "hpcalc_version": __version__,
-            "command": "compare",
+            **head("compare"),
             "selection": self.candidates,
             "sensitivity": self.sensitivity,
             "at_epsilon": self.epsilon,
             "delta": self.delta,
             "confidence": self.confidence,
-            "rows": [_row(choice) for choice in self.choices],
+            "rows": [choice.document() for choice in self.choices],
             "warnings": [],
         }
-
-
-def _row(choice: Choice) -> dict[str, Any]:
-    out: dict[str, Any] = {"mechanism": choice.mechanism}
-    if choice.runs is not None:
-        out |= {"law": law_document(choice.runs), **length_fields(choice.runs, 95)}
-    elif choice.family is not None:
-        out["law"] = {"dist": choice.family.dist, **choice.family.parameters}
-    if choice.noise is not None:
-        out["noise"] = choice.noise
-        out["noise_scale"] = choice.scale
-    out["error"] = None if choice.error is None else Upper(choice.error)
-    if choice.reason is not None:
-        out["reason"] = choice.reason
-    return out
 
 
 # -- errors
@@ -145,30 +130,15 @@ def report_noisy_max_error(candidates: int, epsilon: float, sensitivity: float =
 def best_of_k_error(
     law: Law, candidates: int, scale: float, noise: str = "laplace", fail: float = 0.05
 ) -> float | None:
-    """The same for best-of-K of uniformly drawn candidates with noisy scores.
+    """The same for best-of-K of uniformly drawn candidates with noisy scores; a search that runs nothing fails.
 
-    Parameters
-    ----------
-    law : Law
-        Law of K. A search that runs nothing fails.
-    candidates : int
-        m.
-    scale : float
-        Scale (Laplace) or standard deviation (Gaussian) of the noise, in the unit of the scores.
-    noise : {"laplace", "gaussian"}
-    fail : float
-        Probability of a larger error.
-
-    Returns
-    -------
-    float or None
-        None if the best candidate is never drawn with a probability of ``fail`` or more.
+    ``scale`` is that of Laplace or the standard deviation of Gaussian noise, in the unit of the scores. None if the
+    best candidate is never drawn with a probability of ``fail`` or more.
     """
     share = 1.0 / candidates
     missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
     if not missed < fail:
         return None
-
     top = 1e4 if noise == "laplace" else 1e3
     return scale * _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
 
@@ -205,14 +175,17 @@ def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
 
 def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) -> float:
     """Smallest gap at which failing is rare enough, from above; inf beyond ``top``."""
-    if failure(0.0) <= fail:
-        return 0.0
-    high = 1.0
-    while failure(high) > fail:
+    return 0.0 if failure(0.0) <= fail else _least(lambda gap: failure(gap) <= fail, 1.0, top, 1e-9)
+
+
+def _least(passes: Callable[[float], bool], first: float, top: float, accuracy: float = 1e-12) -> float:
+    """Least number above 0 that passes, by doubling from a first guess; inf where none up to ``top`` does."""
+    high = first
+    while not passes(high):
         high *= 2.0
         if high > top:
             return math.inf
-    return least_passing(lambda gap: failure(gap) <= fail, 0.5 * high if high > 1.0 else 0.0, high, 1e-9)
+    return least_passing(passes, 0.5 * high if high > first else 0.0, high, accuracy)
 
 
 # -- the comparison
@@ -228,7 +201,7 @@ def compare_selection(
     mean: float | None = None,
     delta: float = 1e-6,
     confidence: float = 0.95,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SelectionResult:
     """Best-of-K with Laplace and Gaussian scores, the exponential mechanism and report-noisy-max, at one ε.
 
@@ -264,61 +237,62 @@ def compare_selection(
     >>> [choice.mechanism for choice in answer.choices]
     ['exponential-mechanism', 'report-noisy-max', 'best-of-k']
     """
-    if not (candidates == math.floor(candidates) and candidates >= 2):
-        raise InvalidInput("selection", candidates, "give a whole number of candidates >= 2")
-    if not 0.0 < sensitivity < math.inf:
-        raise InvalidInput("sensitivity", sensitivity, "give a finite number > 0")
-    if epsilon is None:
-        raise InvalidInput("at_epsilon", None, "--selection compares at one epsilon of the whole search, e.g. 1")
-    if not 0.0 < epsilon < math.inf:
-        raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
-    if base is not None:
-        raise InvalidInput("selection", candidates, "makes each run a noisy score: leave out the guarantee of one run")
-    if not 0.0 <= delta < 1.0:
-        raise InvalidInput("delta", delta, "give 0 <= delta < 1")
-    if not 0.0 < confidence < 1.0:
-        raise InvalidInput("confidence", confidence, "give a probability between 0 and 1")
     fail = 1.0 - confidence
+    for parameter, value, holds, remedy in (
+        (
+            "selection",
+            candidates,
+            candidates == math.floor(candidates) and candidates >= 2,
+            "give a whole number of candidates >= 2",
+        ),
+        ("sensitivity", sensitivity, 0.0 < sensitivity < math.inf, _POSITIVE),
+        ("at_epsilon", epsilon, epsilon is not None, "--selection compares at one epsilon of the whole search, e.g. 1"),
+        ("at_epsilon", epsilon, 0.0 < (epsilon or 0.0) < math.inf, _POSITIVE),
+        ("selection", candidates, base is None, "makes each run a noisy score: leave out the guarantee of one run"),
+        ("delta", delta, 0.0 <= delta < 1.0, "give 0 <= delta < 1"),
+        ("confidence", confidence, 0.0 < confidence < 1.0, "give a probability between 0 and 1"),
+    ):
+        if not holds:
+            raise InvalidInput(parameter, value, remedy)
+    assert epsilon is not None
     count, unit = int(candidates), float(sensitivity)
     families = families_of(laws, DEFAULT_FAMILIES)
-    kinds = ("laplace", "gaussian") if delta > 0.0 else ("laplace",)
     ticker = Ticker(progress, 60 * len(families))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
         Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),
     ]
-    for kind in kinds:
-        finder = _Finder(count, unit, epsilon, delta, fail, kind, ticker)
+    for noise in ("laplace", "gaussian") if delta > 0.0 else ("laplace",):
+        finder = _Finder(count, unit, epsilon, fail, noise, Accountant(Asked(delta), ticker))
         choices += [finder.best(family, mean) for family in families]
     return SelectionResult(count, unit, float(epsilon), float(delta), confidence, tuple(choices))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Finder:
     """Best-of-K at one ε with one kind of noise."""
 
     candidates: int
     sensitivity: float
     epsilon: float
-    delta: float
     fail: float
     noise: str
-    tick: Ticker
+    ask: Accountant
 
     def best(self, family: LawFamily, mean: float | None) -> Choice:
         """The law of a family, of the given mean or of the best one."""
-        if mean is not None and family.given is None:
+        if family.given is not None:
+            return self._at(family, family.given)
+        if mean is not None:
             try:
                 return self._at(family, family.with_mean(mean))
             except InvalidInput as error:
                 return self._none(family, f"no mean of {mean:g}: {error.remedy}")
-        if family.given is not None:
-            return self._at(family, family.given)
         aims = Aims(success_rate=1.0 / self.candidates)
         found: list[Choice] = []
         reason: str | None = None
         for share in _SHARES if self.noise == "laplace" else _SHARES[2::2]:
-            solved = solve_success(None, None, family, 1.0 - share * self.fail, aims)
+            solved = law_of_success(family, 1.0 - share * self.fail, aims)
             reason = solved.reason
             if solved.runs is not None:
                 found.append(self._at(family, solved.runs))
@@ -339,27 +313,23 @@ class _Finder:
             return self._none(family, "no noise is enough for this ε", runs)
         scale *= self.sensitivity
         error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
-        reason = None
         if error is None or not error < math.inf:
-            error, reason = None, "it misses the best candidate too often"
-        return Choice("best-of-k", error, self.noise, scale, family, runs, reason)
+            never = "it misses the best candidate too often"
+            return Choice("best-of-k", None, self.noise, scale, family, runs, never)
+        return Choice("best-of-k", error, self.noise, scale, family, runs)
 
     def _laplace(self, law: Law) -> float | None:
         """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
-        self.tick()
+        self.ask.tick()
+        least = 1.0 / self.epsilon  # a search costs no less than one run
 
         def enough(scale: float) -> bool:
             return refined_pure(1.0 / scale, law) <= self.epsilon
 
-        least = high = 1.0 / self.epsilon  # a search costs no less than one run
-        while not enough(high):
-            high *= 2.0
-            if high > _LARGEST_SCALE:
-                return None
-        return high if high == least else least_passing(enough, 0.5 * high, high)
+        found = least if enough(least) else _least(enough, 2.0 * least, _LARGEST_SCALE)
+        return found if found < math.inf else None
 
     def _gaussian(self, law: Law) -> float | None:
         """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
-        ask = Accountant(self.delta, tick=self.tick)
-        grid = Grid(1e9, 1e-6)
-        return ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, grid, 10.0 / self.epsilon).value
+        start = 10.0 / self.epsilon
+        return self.ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), start).value

@@ -6,41 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import Law, RunCount, checked_law
-from hpcalc.questions.measures import BestScore, best_score, success_probability
-from hpcalc.questions.rows import SCORES_COST, finite, law_document, quantile_or_none
+from hpcalc.questions.measures import Aims, BestScore
+from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
 __all__ = ["UtilityResult", "utility"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UtilityResult(Answer):
-    """What a law of K is worth.
+    """What a law of K is worth; what is None was not asked, or is not known where the first accepted run is released.
 
-    Attributes
-    ----------
-    runs : RunCount
-        The law.
-    expected_quantile : float or None
-        ``E[K/(K+1)]``; None for a search that stops at the first accepted run.
-    success_rate, success_probability : float or None
-        Chance that one run is good, and that the search finds a good run.
-    score : BestScore or None
-        The best score, where single-run scores were given.
-    scores : tuple of float or None
-        Those scores.
+    ``expected_quantile`` is ``E[K/(K+1)]``.
     """
 
     runs: RunCount
+    aims: Aims
     expected_quantile: float | None
-    success_rate: float | None = None
     success_probability: float | None = None
     score: BestScore | None = None
-    scores: tuple[float, ...] | None = None
-    minimize: bool = False
 
     exit_code = ExitCode.OK
 
@@ -50,8 +36,7 @@ class UtilityResult(Answer):
         out = []
         if self.runs.prob_zero > 0.5:
             out.append(f"with probability {self.runs.prob_zero:.4g} the search runs nothing")
-        if self.score is not None:
-            out.append(SCORES_COST)
+        out.extend(self.aims.warnings)
         if self.score is not None and self.score.prob_top > 0.5:
             out.append(
                 f"the best score given is reached with probability {self.score.prob_top:.3g}: "
@@ -62,35 +47,27 @@ class UtilityResult(Answer):
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
         out: dict[str, Any] = {
-            "hpcalc_version": __version__,
-            "command": "utility",
+            **head("utility"),
             "law": law_document(self.runs),
             "mean_runs": finite(self.runs.mean),
             "sd_runs": finite(self.runs.sd),
             "prob_zero": self.runs.prob_zero,
-            **{f"p{percent}_runs": quantile_or_none(self.runs, percent / 100.0) for percent in (50, 95, 99)},
+            **length_fields(self.runs, 50, 95, 99),
+            **known(expected_quantile=self.expected_quantile),
         }
-        if self.expected_quantile is not None:
-            out["expected_quantile"] = self.expected_quantile
         if self.success_probability is not None:
-            out["success_rate"] = self.success_rate
-            out["success_probability"] = self.success_probability
-        if self.score is not None:
-            score = self.score
+            out |= {"success_rate": self.aims.success_rate, "success_probability": self.success_probability}
+        score = self.score
+        if score is not None:
             out["expected_score"] = score.expected
             out["score"] = {
-                "median": score.median,
-                "p5": score.p5,
-                "p95": score.p95,
-                "single_run": score.single_run,
-                "count": score.count,
+                **{key: getattr(score, key) for key in ("median", "p5", "p95", "single_run", "count")},
                 "prob_best_given": score.prob_top,
-                "best_is": "smallest" if self.minimize else "largest",
+                "best_is": "smallest" if self.aims.minimize else "largest",
             }
         if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
             out["reason"] = "a number of runs above 1e300 is shown as null"
-        out["warnings"] = list(self.warnings)
-        return out
+        return {**out, "warnings": list(self.warnings)}
 
 
 def utility(
@@ -134,18 +111,10 @@ def utility(
     (0.900005, 0.095163)
     """
     checked_law(runs)
-    given = None if scores is None else tuple(scores)
     if not isinstance(runs, Law):
-        for name, value in (("success_rate", success_rate), ("scores", given)):
+        for name, value in (("success_rate", success_rate), ("scores", scores)):
             if value is not None:
                 raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
-        return UtilityResult(runs, None)
-    return UtilityResult(
-        runs,
-        runs.expected_quantile,
-        success_rate,
-        None if success_rate is None else success_probability(runs, success_rate),
-        None if given is None else best_score(runs, given, minimize=minimize),
-        given,
-        minimize,
-    )
+        return UtilityResult(runs, Aims(), None)
+    aims = Aims.of(success_rate, scores, minimize)
+    return UtilityResult(runs, aims, runs.expected_quantile, aims.success(runs), aims.score(runs))

@@ -10,28 +10,30 @@ from hpcalc import ZCDP, Fixed, Gaussian, InvalidInput, Poisson, PureDP, RDPCurv
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture, WorstOf
 from hpcalc.laws import make_law
+from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import CHECKLIST, assumptions, checklist
-from hpcalc.questions.setup import SearchSetup
 
 _SEARCH = ["fresh", "secret-k", "covered", "released", "score", "order", "neighbours", "delta", "both"]
-_SETUP = SearchSetup(3, 0.1, (Gaussian(2.0),), "rest", (0.9, 1.1), 60000, "one patient")
+_RELEASE = Asked(
+    searches=3, subset=0.1, then=(Gaussian(2.0),), then_on="rest", density=(0.9, 1.1), examples=60000,
+    unit="one patient",
+)  # fmt: skip
 _CASES = {
-    "plain": (ZCDP(0.1), Poisson(10.0), SearchSetup()),
-    "fixed": (ZCDP(0.1), Fixed(5), SearchSetup()),
-    "composition": (ZCDP(0.1), make_law("composition", k=5), SearchSetup()),
-    "threshold": (ZCDP(0.1), Threshold(0.1), SearchSetup()),
-    "cut": (ZCDP(0.1), make_law("poisson", mu=10, max_runs=20), SearchSetup()),
-    "clamped": (ZCDP(0.1), make_law("poisson", mu=10, clamp_runs=20), SearchSetup()),
-    "sgd": (DPSGD(0.01, 1.0, 10), Poisson(10.0), SearchSetup()),
-    "mixture": (Mixture((ZCDP(0.1), ZCDP(0.2)), (0.5, 0.5)), Poisson(10.0), SearchSetup()),
-    "worst": (WorstOf((ZCDP(0.1), ZCDP(0.2))), Poisson(10.0), SearchSetup()),
-    "everything": (ZCDP(0.1), Poisson(10.0), _SETUP),
+    "plain": (ZCDP(0.1), Poisson(10.0), Asked()),
+    "fixed": (ZCDP(0.1), Fixed(5), Asked()),
+    "composition": (ZCDP(0.1), make_law("composition", k=5), Asked()),
+    "threshold": (ZCDP(0.1), Threshold(0.1), Asked()),
+    "cut": (ZCDP(0.1), make_law("poisson", mu=10, max_runs=20), Asked()),
+    "clamped": (ZCDP(0.1), make_law("poisson", mu=10, clamp_runs=20), Asked()),
+    "sgd": (DPSGD(0.01, 1.0, 10), Poisson(10.0), Asked()),
+    "mixture": (Mixture((ZCDP(0.1), ZCDP(0.2)), (0.5, 0.5)), Poisson(10.0), Asked()),
+    "worst": (WorstOf((ZCDP(0.1), ZCDP(0.2))), Poisson(10.0), Asked()),
+    "everything": (ZCDP(0.1), Poisson(10.0), _RELEASE),
 }
 
 
 def _keys(name: str) -> list[str]:
-    base, runs, setup = _CASES[name]
-    return checklist(base, runs, 1e-6, setup)
+    return checklist(*_CASES[name])
 
 
 def test_each_line_fits_and_is_one_sentence() -> None:
@@ -48,12 +50,12 @@ def test_each_line_fits_and_is_one_sentence() -> None:
 
 @pytest.mark.parametrize("name", _CASES)
 def test_every_case_has_a_list_of_its_own_without_a_gap(name: str) -> None:
-    base, runs, setup = _CASES[name]
-    told = list(assumptions(base, runs, 1e-6, setup))
+    base, runs, asked = _CASES[name]
+    told = list(assumptions(base, runs, asked))
     assert len(told) == len(set(told)) == len(_keys(name)) + len(base.notes)
     assert not any("{" in text or "None" in text for text in told)
     assert set(_keys(name)) <= set(CHECKLIST)
-    assert told == bound(base, runs, delta=1e-6, lower=False).document()["assumptions"] or name == "everything"
+    assert told == bound(base, runs, lower=False).document()["assumptions"] or name == "everything"
 
 
 def test_what_differs_from_a_plain_search() -> None:
@@ -68,19 +70,18 @@ def test_what_differs_from_a_plain_search() -> None:
     assert set(_keys("worst")) - set(_SEARCH) == {"unknown-weights", "covered-each"}
     assert {"density", "searches", "subset", "then", "then-rest", "unit", "delta-known"} <= set(_keys("everything"))
     assert "fresh" not in _keys("everything")
-    assert any("Poisson sample of the training records" in text for text in assumptions(*_CASES["sgd"][:2], 1e-6))
+    assert any("Poisson sample of the training records" in text for text in assumptions(*_CASES["sgd"]))
 
 
 @pytest.mark.parametrize(
     ("delta", "key", "warned"), [(1e-7, "known", False), (1e-5, "near", False), (1e-3, "above", True)]
 )
 def test_delta_is_held_against_the_number_of_people(delta: float, key: str, warned: bool) -> None:
-    setup = SearchSetup(examples=60000)
-    assert f"delta-{key}" in checklist(ZCDP(0.1), Poisson(10.0), delta, setup)
+    assert f"delta-{key}" in checklist(ZCDP(0.1), Poisson(10.0), Asked(delta, examples=60000))
     answer = bound(ZCDP(0.1), Poisson(10.0), delta=delta, examples=60000, unit="one patient", lower=False)
     assert any("above 1/N" in text for text in answer.warnings) == warned
     assert any("one patient" in text for text in answer.document()["assumptions"])
-    assert "delta" not in " ".join(checklist(PureDP(0.1), Poisson(10.0), 0.0, setup))
+    assert "delta" not in " ".join(checklist(PureDP(0.1), Poisson(10.0), Asked(0.0)))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,12 @@ def test_an_ordinary_question_has_no_warning() -> None:
 @pytest.mark.parametrize(
     ("given", "parameter"),
     [
+        ({"method": "theorem-7"}, "method"),
+        ({"conversion": "best-of-all"}, "conversion"),
+        ({"orders": [1.0]}, "orders"),
+        ({"orders": [math.nan]}, "orders"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": math.nan}, "delta"),
         ({"searches": 0}, "searches"),
         ({"subset": 1.0}, "subset"),
         ({"subset": math.nan}, "subset"),
@@ -114,7 +121,7 @@ def test_an_ordinary_question_has_no_warning() -> None:
         ({"examples": 0}, "examples"),
     ],
 )
-def test_wrong_setups_name_the_parameter(given: dict[str, object], parameter: str) -> None:
+def test_wrong_questions_name_the_parameter(given: dict[str, object], parameter: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        SearchSetup(**given)  # type: ignore[arg-type]
+        Asked(**given)  # type: ignore[arg-type]
     assert caught.value.parameter == parameter

@@ -16,7 +16,8 @@ from hpcalc.guarantees import ZCDP, Gaussian, PureDP
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import WorstOf
 from hpcalc.laws import FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
-from hpcalc.questions.release import released, search_pair, total
+from hpcalc.questions.asked import Asked
+from hpcalc.questions.release import everything, search_pair, together
 
 LOG_DELTA = math.log(1e-6)
 BASE = Gaussian(math.sqrt(5.0))
@@ -28,7 +29,7 @@ LAWS = {
 
 
 def cost(law: str, **more: object) -> float:
-    return released([ExactBound(BASE, LAWS[law])], LOG_DELTA, **more).epsilon().value
+    return everything([ExactBound(BASE, LAWS[law])], Asked(**more)).epsilon(LOG_DELTA).value
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,13 @@ def test_tuning_on_a_sample(law, rate, rest, everything):
 def test_screen_then_finish_splits_the_budget_of_one_run(share, epsilon):
     # a Gaussian run splits into a short one and the rest: their 1/sigma^2 add up to the whole run's
     short, rest = Gaussian(math.sqrt(5.0 / share)), Gaussian(math.sqrt(5.0 / (1.0 - share)))
-    found = released([ExactBound(short, LAWS["logarithmic"])], LOG_DELTA, then=(rest,)).epsilon().value
+    found = everything([ExactBound(short, LAWS["logarithmic"])], Asked(then=(rest,))).epsilon(LOG_DELTA).value
     assert found == pytest.approx(epsilon, abs=1.5e-3)
 
 
 def test_one_more_run_of_dp_sgd_costs_less_than_by_renyi_curves():
     base = DPSGD(0.0213, 1.5, 1840)
-    found = released([ExactBound(base, Poisson(15.0))], math.log(1e-5), then=(base,)).epsilon().value
+    found = everything([ExactBound(base, Poisson(15.0))], Asked(1e-5, then=(base,))).epsilon(math.log(1e-5)).value
     assert 6.5 < found < 8.02
 
 
@@ -87,10 +88,10 @@ def test_what_more_is_released_costs_more():
 def test_curves_add_where_they_are_all_that_is_known():
     bounds = bounds_for(ZCDP(0.1), Poisson(10.0))
     one = min(bound.epsilon(LOG_DELTA).value for bound in bounds)
-    both = released(bounds, LOG_DELTA, then=(ZCDP(0.1),))
-    assert one < both.epsilon().value < one + 2.142
+    both = everything(bounds, Asked(then=(ZCDP(0.1),)))
+    assert one < both.epsilon(LOG_DELTA).value < one + 2.142
     assert np.isfinite(both.rdp(np.array([2.0, 5.0]))).all()
-    assert released(bounds, LOG_DELTA, subset=0.1, then=(ZCDP(0.1),)).rdp(np.array([2.0])) == math.inf
+    assert everything(bounds, Asked(subset=0.1, then=(ZCDP(0.1),))).rdp(np.array([2.0])) is None
 
 
 def best_of(two: Two, law: dict[int, float]) -> Two:
@@ -122,13 +123,14 @@ def check(rng: np.random.Generator) -> None:
     options = {"then": then, "searches": 2, "subset": rate, "then_on": "rest"}
     ranked = [[part[list(order)] for part in two] for order in itertools.permutations(range(len(two[0])))]
     for names, joint in cases.items():
-        epsilon = released(bounds, log_delta, **{name: options[name] for name in names}).epsilon().value
+        asked = Asked(math.exp(log_delta), **{name: options[name] for name in names})
+        epsilon = everything(bounds, asked).epsilon(asked.log_delta).value
         if not math.isfinite(epsilon):
             continue
         for p, q in ranked:
             whole = joint(best_of((p, q), runs))
             for laws in (whole, exchanged(whole)):
-                assert divergence(laws, math.exp(epsilon)) <= math.exp(log_delta) * (1.0 + 1e-9), (names, two, runs)
+                assert divergence(laws, math.exp(epsilon)) <= asked.delta * (1.0 + 1e-9), (names, two, runs)
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(25, marks=pytest.mark.slow)])
@@ -149,7 +151,7 @@ def test_a_search_becomes_a_pair_that_gives_its_epsilon_back():
 
 
 def test_a_total_is_what_its_parts_compose_to():
-    one = released([ExactBound(BASE, LAWS["logarithmic"])], LOG_DELTA)
-    both = total([one, one], LOG_DELTA).epsilon().value
+    one = everything([ExactBound(BASE, LAWS["logarithmic"])], Asked())
+    both = together([one, one], LOG_DELTA).epsilon(LOG_DELTA).value
     assert both == pytest.approx(cost("logarithmic", searches=2), rel=1e-4)
-    assert total([one], LOG_DELTA).epsilon().value == one.epsilon().value
+    assert together([one], LOG_DELTA).epsilon(LOG_DELTA).value == one.epsilon(LOG_DELTA).value

@@ -1,0 +1,110 @@
+"""What is asked of a search beside one run's guarantee and the law of K: the same of every privacy question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcalc.bounds import named_by
+from hpcalc.conversion import RULES, log_of_delta
+from hpcalc.errors import InvalidInput
+from hpcalc.guarantees import Guarantee
+from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
+from hpcalc.logspace import Array
+
+__all__ = ["Asked"]
+
+#: Orders at which the whole search's Rényi curve is listed unless others are asked for.
+DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """δ, the bounds that may be used, how the search was run and what else is released; all as ``bound`` takes it."""
+
+    delta: float = 1e-6
+    method: str = "best"
+    conversion: str = "best"
+    orders: Sequence[float] | None = None
+    searches: int = 1
+    subset: float | None = None
+    then: Sequence[Guarantee] = ()
+    then_on: str = "all"
+    density: tuple[float, float] | None = None
+    examples: int | None = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        named_by(self.method)
+        if self.conversion not in RULES:
+            raise InvalidInput("conversion", self.conversion, "give best, cks, mironov or exact")
+        if self.orders is not None:
+            object.__setattr__(self, "orders", tuple(map(float, self.orders)))
+        for order in self.listed:
+            if not order > 1.0:
+                raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
+        log_of_delta(self.delta)
+        object.__setattr__(self, "delta", float(self.delta))
+        object.__setattr__(self, "then", tuple(self.then))
+        if not (self.searches == int(self.searches) and self.searches >= 1):
+            raise InvalidInput("searches", self.searches, "give a whole number >= 1")
+        if self.subset is not None and not 0.0 < self.subset < 1.0:
+            raise InvalidInput("subset", self.subset, "give a sampling rate between 0 and 1, e.g. 0.1")
+        if self.then_on not in ("all", "rest"):
+            raise InvalidInput("then_on", self.then_on, "give all or rest")
+        if self.then_on == "rest" and (self.subset is None or not self.then):
+            raise InvalidInput("then_on", self.then_on, "needs a subset, and what is released after the search")
+        if self.density is not None and not 0.0 < self.density[0] <= 1.0 <= self.density[1]:
+            raise InvalidInput("density", self.density, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH")
+        if self.examples is not None and not self.examples >= 1:
+            raise InvalidInput("examples", self.examples, "give a number >= 1")
+
+    @property
+    def log_delta(self) -> float:
+        """Natural logarithm of δ."""
+        return log_of_delta(self.delta)
+
+    @property
+    def listed(self) -> Sequence[float]:
+        """Orders at which a Rényi curve is listed."""
+        return DEFAULT_ORDERS if self.orders is None else self.orders
+
+    @property
+    def restricted(self) -> Array | None:
+        """The orders that Rényi bounds are restricted to."""
+        return None if self.orders is None else np.array(sorted(set(self.orders)))
+
+    @property
+    def plain(self) -> bool:
+        """Whether one plain search is all that is released."""
+        return self.searches == 1 and self.subset is None and not self.then
+
+    @property
+    def no_mechanism(self) -> str:
+        """Why no explicit mechanism stands beside the answer; empty where one may."""
+        if self.density is not None:
+            return "no mechanism is known that attains the price of adaptive proposals"
+        return "" if self.plain else "no mechanism is known for a search together with what else is released"
+
+    def law(self, runs: RunCount) -> RunCount:
+        """The law of K, with the densities that proposals may have."""
+        if self.density is None or isinstance(runs, AnyRuns):  # chosen in any way at all
+            return runs
+        if not isinstance(runs, Law):
+            raise InvalidInput("density", self.density, f"does not go with {runs.name}: its runs follow no prior")
+        return Adaptive(runs, *self.density)
+
+    def document(self) -> dict[str, Any]:
+        """How the search was run and what else is released, under the published keys."""
+        told = {
+            "searches": self.searches if self.searches > 1 else None,
+            "subset": self.subset,
+            "then": [part.describe() for part in self.then] or None,
+            "then_on": self.then_on if self.subset is not None and self.then else None,
+            "density": None if self.density is None else list(self.density),
+            "unit": self.unit,
+        }
+        return {key: value for key, value in told.items() if value is not None}
