@@ -159,6 +159,10 @@ def test_a_notebook_session() -> None:
         hpcalc.bound(run, 10, delta=1e-6)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="law"):
         hpcalc.utility(10)  # type: ignore[arg-type]
+    for wrong in (0.1, "zcdp", law):
+        for ask in (hpcalc.convert, hpcalc.compose, lambda base: hpcalc.bound(base, law), hpcalc.compare, hpcalc.plan):
+            with pytest.raises(TypeError, match="guarantee"):
+                ask(wrong)
     assert {name for name in dir(hpcalc) if not name.startswith("__")} == set(hpcalc.__all__) - {
         "__date__",
         "__version__",

@@ -13,7 +13,7 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import ZCDP
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_guarantee, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp
@@ -257,7 +257,7 @@ def compose(*bases: Guarantee) -> Guarantee:
         return bases[0]
     parts: list[tuple[Guarantee, int]] = []
     for base in bases:
-        parts.extend(base.parts if isinstance(base, Composition) else [(base, 1)])
+        parts.extend(base.parts if isinstance(base, Composition) else [(checked_guarantee(base), 1)])
     return Composition(tuple(parts))
 
 
@@ -275,5 +275,5 @@ def repeat(base: Guarantee, count: int) -> Guarantee:
         raise InvalidInput("compose", count, remedy)
     if number == 1:
         return base
-    parts = base.parts if isinstance(base, Composition) else ((base, 1),)
+    parts = base.parts if isinstance(base, Composition) else ((checked_guarantee(base), 1),)
     return Composition(tuple((part, times * int(number)) for part, times in parts))

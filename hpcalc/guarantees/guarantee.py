@@ -19,6 +19,7 @@ __all__ = [
     "Guarantee",
     "certain",
     "checked_group",
+    "checked_guarantee",
     "checked_number",
     "checked_orders",
     "normal_score",
@@ -198,6 +199,13 @@ class Guarantee(ABC):
     def breakpoints(self) -> Array:
         """Normal scores of ranks where the region has a corner (grids put a node there)."""
         return np.empty(0)
+
+
+def checked_guarantee(value: object) -> Guarantee:
+    """Return ``value`` if it is a guarantee of one run, or raise TypeError with what to give instead."""
+    if not isinstance(value, Guarantee):
+        raise TypeError(f"give the guarantee of one run, such as ZCDP(0.1) or Gaussian(2.0), not {value!r}")
+    return value
 
 
 def checked_number(

@@ -11,7 +11,7 @@ import numpy as np
 from hpcalc.bounds import named_by
 from hpcalc.conversion import RULES, log_of_delta
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.logspace import Array
 
@@ -48,7 +48,7 @@ class Asked:
                 raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
         log_of_delta(self.delta)
         object.__setattr__(self, "delta", float(self.delta))
-        object.__setattr__(self, "then", tuple(self.then))
+        object.__setattr__(self, "then", tuple(map(checked_guarantee, self.then)))
         if not (self.searches == int(self.searches) and self.searches >= 1):
             raise InvalidInput("searches", self.searches, "give a whole number >= 1")
         if self.subset is not None and not 0.0 < self.subset < 1.0:

@@ -11,7 +11,7 @@ import numpy as np
 from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Prob, Upper, distinct
 from hpcalc.questions.asked import DEFAULT_ORDERS
 from hpcalc.questions.rows import curve_points, delta_fields, head, known, many_orders, profile_points, upper
@@ -101,6 +101,7 @@ def convert(
     >>> round(convert(Gaussian(1.0), delta=1e-5, conversion="cks").to["epsilon"], 9)
     4.728386985
     """
+    checked_guarantee(base)
     if to not in _KINDS:
         raise InvalidInput("to", to, f"give one of {', '.join(_KINDS)}")
     if delta is not None and epsilon is not None:

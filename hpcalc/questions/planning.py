@@ -13,7 +13,7 @@ import numpy as np
 from hpcalc.answer import Answer
 from hpcalc.catalog import load
 from hpcalc.errors import ExitCode, InvalidInput
-from hpcalc.guarantees import Guarantee, compose, repeat
+from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.logspace import Array, round_down, round_up
@@ -188,6 +188,8 @@ def plan(
     >>> best.solved_for, best.cost.epsilon <= 4.0
     ('gamma', True)
     """
+    if base is not None:
+        checked_guarantee(base)
     aims = Aims.of(success_rate, scores, minimize)
     goal = aims.goal(maximize)
     kind = solve_for or "runs"

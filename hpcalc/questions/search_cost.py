@@ -15,7 +15,7 @@ from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, epsilon_at
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture, WorstOf
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, round_up
@@ -331,7 +331,7 @@ def search_cost(
     if max_epsilon is not None and not max_epsilon >= 0.0:
         raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
-    sources = bounds_for(base, law, asked.restricted, asked.method)
+    sources = bounds_for(checked_guarantee(base), law, asked.restricted, asked.method)
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     single = _single_run(base, log_delta, rule)

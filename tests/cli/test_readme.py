@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import shlex
@@ -31,8 +32,16 @@ SPEC = "dist: {dist}\nmu: 10\nzcdp: 0.1\nmax-epsilon: {limit}\n"
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def _blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def _value(block: str) -> Any:
+    """What the last line of a block of Python evaluates to."""
+    *statements, last = block.strip().splitlines()
+    names: dict[str, object] = {"__name__": "readme"}
+    exec(compile("\n".join(statements), "example", "exec", dont_inherit=True), names)
+    return eval(last, names)
 
 
 def _commands(block: str) -> list[tuple[str, str]]:
@@ -105,10 +114,13 @@ def test_python_blocks_run(index: int, good: Callable[[Any], bool], monkeypatch:
     monkeypatch.setitem(sys.modules, "optuna", optuna)
     blocks = _blocks("python")
     assert len(blocks) == 3
-    *statements, last = blocks[index].strip().splitlines()
-    names: dict[str, object] = {"__name__": "readme"}
-    exec("\n".join(statements), names)
-    assert good(eval(last, names))
+    assert good(_value(blocks[index]))
+
+
+def test_a_law_of_ones_own_answers_as_its_table_does() -> None:
+    (block,) = _blocks("python", (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    table = {k: math.exp(-9.0) * 9.0 ** (k - 1) / math.factorial(k - 1) for k in range(1, 80)}
+    assert _value(block) == pytest.approx(hpcalc.bound(hpcalc.Gaussian(2.0), hpcalc.FinitePmf(table)).epsilon, rel=1e-9)
 
 
 def test_spec_block_is_a_spec(tmp_path: Path, run: Run) -> None:
