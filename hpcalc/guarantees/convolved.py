@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -11,17 +12,11 @@ import numpy as np
 
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
-from hpcalc.guarantees.loss_distribution import (
-    MAX_CELLS,
-    LossTable,
-    attained_by,
-    finite_pair,
-    loss_table,
-    tradeoff_of,
-)
-from hpcalc.guarantees.loss_grid import LOG_TAIL, Cells, Source, cells, downwards, reaches, upwards
+from hpcalc.guarantees.loss_distribution import MAX_CELLS, LossTable, finite_pair, loss_table, tradeoff_of
+from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, Source, downwards, reaches, upwards
+from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, round_up
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, round_up, softplus
 
 __all__ = ["Convolution", "plan_step"]
 
@@ -33,30 +28,37 @@ _COARSER = (4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 Steps: TypeAlias = "tuple[tuple[Guarantee, int], ...]"
 
 
-def _sources(steps: Steps, *, shrink: float | None = None) -> list[Source]:
-    """The losses of all steps.
+def _kinds(steps: Steps, *, upper: bool = True) -> tuple[list[Guarantee], Kinds]:
+    """The steps to look at, and how often they are used; ``upper`` says on which side simplifications are."""
+    nodes: list[Guarantee] = []
+    kinds = Kinds.apart([])
+    for kind in dict.fromkeys(type(part) for part, _ in steps):
+        some, own = kind.thinned([use for use in steps if type(use[0]) is kind], upper)
+        kinds = kinds.joined(own, len(nodes))
+        nodes += some
+    return nodes, kinds
 
-    ``shrink`` is a grid step to which the jumps of the loss (at plus and minus the pure epsilon) are rounded down:
-    Laplace and randomized response with a smaller epsilon are post-processings of those with a larger one, and a jump
-    on the grid costs the downward grid nothing.
-    """
-    out: list[Source] = []
-    for part, count in steps:
-        jump = part.loss_jump
-        if shrink is not None and jump > 0.0:
-            jump = math.floor(jump / shrink * (1.0 + 4.0 * _EPS)) * shrink
-            if jump <= 0.0:
-                continue
-            part = part.weakened(jump)
-        out.append(Source(part.loss_tails, count, jump))
-    return out
+
+def _summed_rdp(steps: Steps, order: Array) -> Array:
+    nodes, kinds = _kinds(steps)
+    h = np.where(np.isinf(order), 1.0, order - 1.0)
+    curves = np.stack([node.rdp(order) for node in nodes])
+    mixed = kinds.share > 0.0
+    out = np.tensordot(kinds.count[~mixed], curves[kinds.left[~mixed]], 1)
+    if mixed.any():  # moments add: by what they exceed 1
+        moments = softplus(kinds.take(mixed).mixed(log_expm1(h * np.where(np.isinf(order), 0.0, curves))))
+        out = out + np.where(np.isinf(order), _INF, np.tensordot(kinds.count[mixed], moments, 1) / h * (1.0 + 1e-12))
+    return np.asarray(out, dtype=float)
 
 
 @lru_cache(maxsize=64)
 def _scale_of(steps: Steps) -> float:
     """Standard deviation of the total loss, roughly: twice the Kullback-Leibler divergence is its square."""
-    near_one = np.array([1.0 + 1e-4])
-    return math.sqrt(2.0 * sum(count * float(part.rdp(near_one)[0]) for part, count in steps))
+    return math.sqrt(2.0 * float(_summed_rdp(steps, np.array([1.0 + 1e-4]))[0]))
+
+
+def _sources(nodes: Sequence[Guarantee]) -> list[Source]:
+    return [(node.loss_tails, node.loss_jump) for node in nodes]
 
 
 @lru_cache(maxsize=64)
@@ -66,28 +68,26 @@ def plan_step(steps: Steps) -> float | None:
     Moving losses to a grid adds at most ``count * step^2 / 4`` to the variance of the total loss, a 1/10000 of it at
     the first choice. Where that does not fit, six times the step is accepted, then the answer is None.
     """
-    sources = _sources(steps)
-    if not sources:
-        return None
-    scale = _scale_of(steps)
-    count = sum(source.count for source in sources)
+    scale = _scale_of(steps) if steps else 0.0
     if not 0.0 < scale < _INF:
         return None
-    fine = scale / max(48.0 * math.sqrt(count), 1000.0)
-    if any(source.jump > 0.0 for source in sources):  # which a round step may hit
+    nodes, kinds = _kinds(steps)
+    fine = scale / max(48.0 * math.sqrt(kinds.total), 1000.0)
+    if any(node.loss_jump > 0.0 for node in nodes):  # which a round step may hit
         fine = min(fine, max(1e-4, scale / 8000.0))
     step = max(fine, 40.0 * scale / MAX_CELLS)
-    known = step <= 6.0 * fine and math.isfinite(max(reaches(sources, LOG_TAIL)))
+    known = step <= 6.0 * fine and math.isfinite(max(reaches(_sources(nodes), kinds.total, LOG_TAIL)))
     return round_up(step, 6) if known else None
 
 
 @lru_cache(maxsize=2)
-def _cells(steps: Steps, step: float) -> Cells:
+def _upwards(steps: Steps, step: float) -> Losses:
     # both directions ask for the same
-    return cells(_sources(steps), step)
+    nodes, kinds = _kinds(steps)
+    return upwards(_sources(nodes), kinds, step)
 
 
-def _pair(steps: Steps) -> tuple[Array, Array] | None:
+def _pair(steps: Steps) -> DominatingPair | None:
     """A finite pair of laws that a composition can be post-processed to; None if not possible or too large."""
     planned = plan_step(steps)
     if planned is None or not all(part.loss_attained for part, _ in steps):
@@ -95,13 +95,23 @@ def _pair(steps: Steps) -> tuple[Array, Array] | None:
     scale = _scale_of(steps)
     for times in (1.0, *_COARSER):
         step = times * planned
-        sources = _sources(steps, shrink=step)
-        if sources:
+        # Laplace and randomized response with a smaller epsilon are post-processings of those with a larger one, and a
+        # jump on the grid costs the downward grid nothing
+        jumps = [math.floor(part.loss_jump / step * (1.0 + 4.0 * _EPS)) * step for part, _ in steps]
+        uses = [
+            (part.weakened(jump) if part.loss_jump > 0.0 else part, count)
+            for (part, count), jump in zip(steps, jumps, strict=True)
+            if jump > 0.0 or part.loss_jump == 0.0
+        ]
+        if uses:
+            nodes, kinds = _kinds(tuple(uses), upper=False)
             least = math.ceil(100.0 * scale / step)
             most = min(MAX_CELLS, least if times == 1.0 else max(least, _ROOM))
-            pair = finite_pair(downwards(sources, step), scale, most)
+            pair = finite_pair(
+                downwards([(node.loss_tails, node.loss_jump) for node in nodes], kinds, step), scale, most
+            )
             if pair is not None:
-                return pair
+                return DominatingPair.from_masses(*pair, attained=True)
     return None
 
 
@@ -130,12 +140,7 @@ class Convolution(CurveBase):
         return tuple(out.items())
 
     def rdp(self, orders: Array | float) -> Array:
-        order = checked_orders(orders)
-        total = np.zeros(order.shape)
-        uses = self.loss_steps() or self.parts
-        for kind in dict.fromkeys(type(part) for part, _ in uses):
-            total = total + kind.rdp_of_many([use for use in uses if type(use[0]) is kind], order)
-        return total
+        return _summed_rdp(self.loss_steps() or self.parts, checked_orders(orders))
 
     @cached_property
     def orders(self) -> Array | None:  # type: ignore[override]
@@ -183,8 +188,9 @@ class Convolution(CurveBase):
         if steps is None or step is None:
             return None
         scale = _scale_of(steps)
-        one = loss_table(lambda at: upwards(_cells(steps, at)), step, scale)
-        other = one if self.symmetric else loss_table(lambda at: upwards(_cells(steps, at).reversed()), step, scale)
+        one = other = loss_table(lambda at: _upwards(steps, at), step, scale)
+        if not self.symmetric:
+            other = loss_table(lambda at: _upwards(steps, at).reversed(), step, scale)
         return None if one is None or other is None else (one, other)
 
     @cached_property
@@ -218,9 +224,9 @@ class Convolution(CurveBase):
         return tradeoff_of(self.tables[direction], self.tables[1 - direction])
 
     @cached_property
-    def discretised_pair(self) -> tuple[Array, Array] | None:
+    def attained_pair(self) -> DominatingPair | None:
         """A finite mechanism this base can be post-processed to, None if that is too large."""
         return _pair(self.loss_steps() or ())
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return None if self.discretised_pair is None else attained_by(*self.discretised_pair[:: -1 if direction else 1])
+        return None if self.attained_pair is None else self.attained_pair.tradeoff(direction)

@@ -27,16 +27,16 @@ from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
-from hpcalc.guarantees.loss_grid import Tails
+from hpcalc.guarantees.loss_grid import Kinds, Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
-from hpcalc.logspace import Array, log1mexp, log_expm1, log_ndtr, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epochs"]
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_SCHEDULE = 100  # of more different noises at one rate so many are looked at
+_SCHEDULE = 128  # of more different noises at one rate so many are looked at
 _FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 
@@ -188,30 +188,38 @@ class SampledGaussian(CurveBase):
         return np.asarray(out, dtype=float)
 
     @classmethod
-    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
-        """Sum of the curves; of a long noise schedule an upper bound from some of its noises.
+    def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
+        """Of a long noise schedule some noises: each step is dominated by a mixture of its two neighbours.
 
-        The moment ``E[(1 - q + q X)^a]``, X log-normal of variance ``s = 1/sigma^2`` and mean 1, is convex in s: X is a
-        martingale in s, and ``x^2 (1 - q + q x)^(a-2)`` is convex for every ``a > 1``.
+        The profile of a step is ``E[(1 - q + q X - e^t)+] = q E[(X - k)+]``, X log-normal of variance
+        ``s = 1/sigma^2`` and mean 1. It grows with s by ``exp(-(log k)^2 / (2 s))`` times what it grows by at k = 1, up
+        to a factor that s has no part in: from s1 to s2 the share that is reached at s is largest at k = 1, where
+        ``E[(X - 1)+]`` is the error function of ``(s/8)^(1/2)``. A mixture with that share of s2 dominates. For lower
+        bounds each step has the noise of the largest in its group.
         """
-        out = np.zeros(order.shape)
+        nodes: list[Guarantee] = []
+        kinds = Kinds.apart([])
         for rate, records in dict.fromkeys((part.rate, part.records) for part, _ in uses):
             same = [use for use in uses if (use[0].rate, use[0].records) == (rate, records)]
-            if len(same) <= _SCHEDULE or records > 1:
-                out = out + super().rdp_of_many(same, order)
-                continue
-            s = np.array([part.sigma**-2.0 for part, _ in same])
-            nodes = np.linspace(np.min(s), np.max(s), _SCHEDULE)
-            finite = np.where(np.isinf(order), 2.0, order).ravel()
-            h = finite - 1.0
-            excess = log_expm1(h * np.stack([cls(rate, one).rdp(finite) for one in nodes**-0.5 * (1.0 - 1e-14)]))
-            left = np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, nodes.size - 2)
-            share = np.clip((s - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)[:, None]
-            with np.errstate(divide="ignore"):
-                moment = logaddexp(np.log1p(-share) + excess[left], np.log(share) + excess[left + 1])
-            total = np.array([float(count) for _, count in same]) @ softplus(moment) / h * (1.0 + 1e-12)
-            out = out + np.where(np.isinf(order), _INF, total.reshape(order.shape))
-        return out
+            own, some = super().thinned(same, upper)
+            if len(same) > _SCHEDULE and records == 1:
+                count = np.array([float(count) for _, count in same])
+                s = np.array([part.sigma**-2.0 for part, _ in same])
+                if upper:
+                    grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
+                    left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
+                    reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
+                    share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
+                    own = [cls(rate, sigma * (1.0 - 1e-14)) for sigma in (grid**-0.5).tolist()]
+                    some = Kinds(left, share, count)
+                else:
+                    group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 2 * _SCHEDULE)
+                    members = [np.flatnonzero(group == one) for one in distinct(group)]
+                    own = [same[one[np.argmin(s[one])]][0] for one in members]
+                    some = Kinds.apart([float(np.sum(count[one])) for one in members])
+            kinds = kinds.joined(some, len(nodes))
+            nodes += own
+        return nodes, kinds
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
         return ((self, 1),)

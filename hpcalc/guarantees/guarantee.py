@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.loss_grid import Tails
+from hpcalc.guarantees.loss_grid import Kinds, Tails
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
@@ -146,9 +146,9 @@ class Guarantee(ABC):
     loss_attained: bool = True
 
     @classmethod
-    def rdp_of_many(cls, uses: Sequence[tuple[Any, int]], order: Array) -> Array:
-        """Sum of the Rényi curves of several guarantees of this kind, each used so many times."""
-        return np.asarray(sum((count * part.rdp(order) for part, count in uses), np.zeros(order.shape)), dtype=float)
+    def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
+        """The steps that stand for many of this kind: together they dominate these, or else are dominated by them."""
+        return [part for part, _ in uses], Kinds.apart([count for _, count in uses])
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""

@@ -23,22 +23,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcalc.guarantees.loss_grid import Losses, log_mgf, regrid, sparse
+from hpcalc.guarantees.loss_grid import Losses, regrid, sparse
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Indices, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
-__all__ = ["LossTable", "attained_by", "finite_pair", "loss_table", "tradeoff_of"]
+__all__ = ["LossTable", "finite_pair", "loss_table", "tradeoff_of"]
 
 _INF = math.inf
 MAX_CELLS = 1 << 20  # of the transform: about a tenth of a second of work
 _ROOM = 1 << 19  # as many where jumps are counted apart, which leaves room for coarser grids
 _LOG_WRAP = -38.0  # tilted mass that may wrap around in the transform; its bound is added
-_CHERNOFF = tuple(0.25 * 2.0**k for k in range(7))  # exponents tried, in standard deviations
+_CHERNOFF = (0.5, 2.0, 4.0, 8.0, 12.0)  # exponents tried, in standard deviations
 _STEEP = (1.0, 4.0, 16.0)  # and as such: a rare huge loss is many standard deviations
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
 _SMALLER = (1.0, 0.9, 0.8, 0.7)  # parts of a tilt that are tried in turn
@@ -48,7 +48,6 @@ _REST = 1e-37  # expected number of sums of jumps that are left out, and the lea
 _DENSE_JUMP, _DENSE_NODES = 1000, 400  # grids of such a part of the loss, for one jump and for points of the table
 _JUMPS = 900.0  # about so many grid points for sums of jumps
 _ONE_OF_MANY = 1000.0  # so many steps of one kind differ little from one less
-_ROWS = 32  # so many kinds of steps enter one transform; of more, neighbours are convolved first
 _THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
 _EPS = float(np.finfo(float).eps)
 
@@ -65,29 +64,7 @@ class _Tilted(NamedTuple):
     scale: float
 
 
-def _chunks(losses: Losses) -> list[Indices]:
-    """Kinds of steps in at most 32 groups, alike by their largest losses."""
-    n = losses.count.size
-    if n <= _ROWS:
-        return [np.array([i]) for i in range(n)]
-    spread = np.sum(np.exp(losses.log_mass) * losses.loss**2, axis=1)
-    return list(np.array_split(np.argsort(spread, kind="stable"), _ROWS))
-
-
-def _averaged(losses: Losses, chunks: list[Indices]) -> Losses:
-    """One kind of step for each group: as the logarithm is concave, its cumulants are never smaller than the sum's."""
-    if len(chunks) == losses.count.size:
-        return losses
-    count = np.array([float(np.sum(losses.count[chunk])) for chunk in chunks])
-    rows = [logsumexp(losses.log_mass[c] + np.log(losses.count[c])[:, None], 0) for c in chunks]
-    return Losses(losses.index, losses.step, np.array(rows) - np.log(count)[:, None], count)
-
-
-def _cumulant(losses: Losses, alpha: float) -> float:
-    return float(np.sum(losses.count * log_mgf(losses, alpha)[0]))
-
-
-def _choose_alpha(average: Losses, scale: float, exponent: float) -> tuple[float, bool]:
+def _choose_alpha(losses: Losses, scale: float, exponent: float) -> tuple[float, bool]:
     """Largest tilt (nearly) whose Chernoff exponent ``alpha K'(alpha) - K(alpha)`` stays below the wanted one.
 
     The exponent may jump: past a certain tilt a single step with a rare huge loss outweighs all others. The second
@@ -97,8 +74,8 @@ def _choose_alpha(average: Losses, scale: float, exponent: float) -> tuple[float
     reached = 0.0
     for _ in range(12):
         mid = 0.5 * (low + high)
-        k, weight = log_mgf(average, mid)
-        found = float(np.sum(average.count * (mid * np.sum(weight * average.loss, axis=1) - k)))
+        k, weight, kinds = losses.tilted(mid)
+        found = mid * float(kinds.per_step(len(weight)) @ (weight @ losses.loss)) - k
         if found > exponent * 1.05:
             high = mid
         else:
@@ -108,14 +85,14 @@ def _choose_alpha(average: Losses, scale: float, exponent: float) -> tuple[float
     return low, reached > 0.6 * exponent or high > 1.9 * math.sqrt(2.0 * exponent) / scale
 
 
-def _window(average: Losses, alpha: float, own: float, spread: float) -> tuple[int, int]:
+def _window(losses: Losses, alpha: float, own: float, spread: float) -> tuple[int, int]:
     """First and last index of the tilted sum but for ``e^_LOG_WRAP`` on either side, by Chernoff bounds."""
     ends = []
     for sign in (-1.0, 1.0):
-        best = sign * float(np.sum(average.count)) * float(average.loss[-1 if sign > 0 else 0])
+        best = sign * losses.kinds.total * float(losses.loss[-1 if sign > 0 else 0])
         for beta in (*(c / spread for c in _CHERNOFF), *_STEEP):
-            best = min(best, (_cumulant(average, alpha + sign * beta) - own - _LOG_WRAP) / beta)
-        ends.append(math.ceil(best / average.step) + 1)
+            best = min(best, (losses.tilted(alpha + sign * beta)[0] - own - _LOG_WRAP) / beta)
+        ends.append(math.ceil(best / losses.step) + 1)
     return -ends[0], ends[1]
 
 
@@ -126,39 +103,41 @@ def _smooth_size(n: int) -> int:
 
 def _convolve(losses: Losses, alpha: float, most: int) -> _Tilted | None:
     """All the steps, each its number of times, convolved under one tilt; None if that needs too many cells."""
-    chunks = _chunks(losses)
-    k, weight = log_mgf(losses, alpha)
-    mean = np.sum(weight * losses.loss, axis=1, keepdims=True)
-    spread = math.sqrt(float(losses.count @ np.sum(weight * (losses.loss - mean) ** 2, axis=1))) + losses.step
-    scale = float(np.sum(losses.count * k))
-    first, last = _window(_averaged(losses, chunks), alpha, scale, spread)
+    scale, weight, kinds = losses.tilted(alpha)
+    mean = weight @ losses.loss
+    variance = np.maximum(weight @ losses.loss**2 - mean**2, 0.0)
+    spread = math.sqrt(float(kinds.per_step(len(weight)) @ variance)) + losses.step
+    first, last = _window(losses, alpha, scale, spread)
     if last - first + 1 > most:
         return None
     size = _smooth_size(last - first + 1)
+    place = (losses.index - losses.index[0]) % size
+
+    @lru_cache(maxsize=2)
+    def seen(step: int) -> Any:
+        return np.fft.rfft(np.bincount(place, weight[step], size))
+
+    factors: dict[int, Any] = {}  # of equally many uses
+    end = size  # most of the product vanishes: the sum is smooth
+    for left, share, uses in zip(kinds.left.tolist(), kinds.share.tolist(), kinds.count.tolist(), strict=True):
+        count = int(uses)
+        factor = seen(left)[:end] if share == 0.0 else seen(left)[:end] + share * (seen(left + 1) - seen(left))[:end]
+        factors[count] = factor * factors[count][:end] if count in factors else factor.copy()
+        factors[count][np.abs(factors[count]) <= math.exp(-100.0 / max(count, 1))] = 0.0
+        end = int(np.flatnonzero(factors[count])[-1]) + 1
     spectrum: Any = 1.0
-    offset, error, errors, lost = 0, 0.0, 0.0, 2.0 * math.exp(_LOG_WRAP)
-    for chunk in chunks:
-        index, mass, count = losses.index, weight[chunk[0]], int(losses.count[chunk[0]])
-        if chunk.size > 1:
-            part = _convolve(losses.rows(chunk), alpha, most)
-            if part is None:
-                return None
-            index, mass, count = part.first + np.arange(part.mass.size), part.mass, 1
-            error, errors, lost = error + part.error, errors + part.errors, lost + part.lost
-        start = int(index[0])
-        factor = np.fft.rfft(np.bincount((index - start) % size, mass, size))
-        # most of the power vanishes: the sum is smooth
-        some = np.abs(factor) > math.exp(-100.0 / max(count, 1))
-        factor[some] **= count
-        factor[~some] = 0.0
-        spectrum = factor * spectrum
-        offset += count * start
+    for count, factor in factors.items():
+        some = factor[:end] != 0.0
+        factor[:end][some] **= count
+        spectrum = factor[:end] * spectrum
+    offset = int(kinds.total) * int(losses.index[0])
     out = np.roll(np.fft.irfft(spectrum, size), -((first - offset) % size))[: last - first + 1]
     # Rounding: each factor of the spectrum is off by a few ulp, a power multiplies that by the exponent.
-    slip = 4.0 * _EPS * (float(np.sum(losses.count)) + math.log2(size))
-    cut = len(chunks) * math.exp(-100.0)
-    error += slip * float(np.mean(np.abs(spectrum))) + cut
-    errors += slip * math.sqrt(float(np.mean(np.abs(spectrum) ** 2))) + cut * math.sqrt(size)
+    slip = 4.0 * _EPS * (kinds.total + math.log2(size))
+    cut = kinds.count.size * math.exp(-100.0)
+    error = slip * float(np.sum(np.abs(spectrum))) * 2.0 / size + cut
+    errors = slip * math.sqrt(float(np.sum(np.abs(spectrum) ** 2)) * 2.0 / size) + cut * math.sqrt(size)
+    lost = 2.0 * math.exp(_LOG_WRAP)
     return _Tilted(first, np.maximum(out, 0.0), error, errors, lost, alpha, scale)
 
 
@@ -275,10 +254,8 @@ class LossTable:
             t, d = np.delete(t, spare), np.delete(d, spare)
 
 
-def loss_table(
-    losses_at: Callable[[float], Losses], step: float, scale: float, exponents: Sequence[float] = _EXPONENTS
-) -> LossTable | None:
-    """Profile of a composition by convolution.
+def loss_table(losses_at: Callable[[float], Losses], step: float, scale: float) -> LossTable | None:
+    """Profile of a composition by convolution; None if that is too large.
 
     Parameters
     ----------
@@ -288,26 +265,19 @@ def loss_table(
         Grid step to begin with; coarser ones are tried where that is too fine.
     scale : float
         Standard deviation of the total loss, roughly.
-    exponents : sequence of float
-        The table is accurate around ``log delta = -exponent``, an upper bound everywhere.
-
-    Returns
-    -------
-    LossTable or None
-        None if the convolution is too large.
     """
     for times in _COARSER:
-        losses = losses_at(times * step)
-        tilts, reached = _tilts(losses, scale, exponents)
+        losses = losses_at(times * step).trimmed()
+        tilts, reached = _tilts(losses, scale, _EXPONENTS)
         if reached:
             views = _views(losses, tilts, min(MAX_CELLS, math.ceil(100.0 * scale / losses.step)))
             if len(views) == len(tilts):
                 return _finished(0, _best(views, losses.step, 0), losses)
         small, jumps = _split(losses)
-        tilts, _ = _tilts(small, scale, exponents)
+        tilts, _ = _tilts(small, scale, _EXPONENTS)
         tilts = [0.0, *tilts]  # arguments below 0 count too
         views = fewer = _views(small, tilts, _ROOM)
-        if small.count.size == 1 and small.used <= _ONE_OF_MANY:
+        if small.kinds.count.size == 1 and small.kinds.total <= _ONE_OF_MANY:
             fewer = _views(small.one_less(), tilts, _ROOM)
         if len(views) == len(fewer) == len(tilts):
             return _with_jumps(small, jumps, views, fewer)
@@ -316,8 +286,7 @@ def loss_table(
 
 def _tilts(losses: Losses, scale: float, exponents: Sequence[float]) -> tuple[list[float], bool]:
     """Tilts for the exponents, and whether all are reached."""
-    average = _averaged(losses, _chunks(losses))
-    found = [_choose_alpha(average, scale, exponent) for exponent in exponents]
+    found = [_choose_alpha(losses, scale, exponent) for exponent in exponents]
     return [alpha for alpha, _ in found], all(reached for _, reached in found)
 
 
@@ -353,17 +322,17 @@ def _split(losses: Losses) -> tuple[Losses, _Jumps]:
     """
     weight = np.exp(losses.log_mass)
     beyond = np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
-    some = losses.count @ beyond
+    some = losses.uses @ beyond
     column = min(int(np.count_nonzero(some > _RARE)), losses.index.size - 1)
     small, index = losses.up_to(column), losses.index[column + 1 :]
     if index.size == 0:
         return small, _Jumps(index, np.empty(0), 0.0)
     inside = np.sum(weight[:, : column + 1], axis=1)
-    one = losses.count @ (weight[:, column + 1 :] / inside[:, None])
+    one = losses.uses @ weight[:, column + 1 :] / float(np.min(inside))
     back = np.sum(weight[:, : column + 1] * np.exp(-small.loss), axis=1)
     shift = max(float(np.max(np.log(back / inside))), 0.0) + 1e-15
-    total, uses = float(np.sum(one)), losses.used
-    alike = losses.count.size == 1  # then binomial(T, j) / T^j is known, else it is at most 1 / j!
+    total, uses = float(np.sum(one)), losses.kinds.total
+    alike = losses.kinds.count.size == 1  # then binomial(T, j) / T^j is known, else it is at most 1 / j!
     terms = 1
     while terms < uses and math.exp((terms + 1) * math.log(total) - math.lgamma(terms + 2)) > _REST:
         terms += 1
@@ -440,21 +409,6 @@ def tradeoff_of(table: LossTable, other: LossTable) -> Tradeoff:
 def _two_ends(log_u: Array, log_q: Array) -> Prob:
     first, last = Prob.from_log_u(log_u), Prob.from_log_q(log_q)
     return Prob(np.concatenate([first.log_u, last.log_u]), np.concatenate([first.log_q, last.log_q]))
-
-
-def attained_by(log_p: Array, log_q: Array) -> Tradeoff:
-    """The trade-off curve of two laws on finitely many outcomes."""
-    some = np.isfinite(log_p) | np.isfinite(log_q)
-    log_p, log_q = log_p[some], log_q[some]
-    order = np.argsort(log_q - log_p, kind="stable")
-    last = int(np.count_nonzero(log_p > -_INF))
-    curve = []
-    for mass in (log_p[order], log_q[order]):  # in logarithms: some are below the doubles
-        below = np.append(-_INF, np.logaddexp.accumulate(mass))
-        above = np.append(np.logaddexp.accumulate(mass[::-1])[::-1], -_INF)
-        curve.append(Prob(np.minimum(below, 0.0), np.minimum(above, 0.0)).take(slice(last + 1)))
-    slope = (log_q - log_p)[order][:last]
-    return Tradeoff(curve[0], curve[1], np.concatenate([slope, slope[-1:]]), attained=True)
 
 
 def finite_pair(losses: Losses, scale: float, most: int, outcomes: int = 4000) -> tuple[Array, Array] | None:

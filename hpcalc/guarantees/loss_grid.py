@@ -23,19 +23,17 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hpcalc.logspace import Array, Indices, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
+from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
 
 __all__ = [
     "LOG_TAIL",
-    "Cells",
+    "Kinds",
     "Losses",
     "Source",
     "Tails",
-    "cells",
     "downwards",
     "gaussian_tails",
     "laplace_tails",
-    "log_mgf",
     "reaches",
     "regrid",
     "response_tails",
@@ -65,6 +63,8 @@ class Tails(NamedTuple):
 
 
 TailFunction: TypeAlias = Callable[[Array], Tails]
+#: One step: tails of its loss, and where (plus and minus) the loss has jumps.
+Source: TypeAlias = tuple[TailFunction, float]
 
 
 def gaussian_tails(shift: float, loss: Array) -> Tails:
@@ -95,17 +95,66 @@ def _within(loss: Array, at: float, inside: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Source:
-    """One kind of step: tails of its loss, how often it is used, where (plus and minus) the loss has jumps."""
+class Kinds:
+    """How often each kind of step is used; a kind is one of the steps, or a mixture of one and the next.
 
-    tails: TailFunction
-    count: int
-    jump: float = 0.0
+    Attributes
+    ----------
+    left : ndarray of int, shape (k,)
+        Which step.
+    share : ndarray, shape (k,)
+        Weight of the step after it.
+    count : ndarray, shape (k,)
+        How often the kind is used.
+    """
+
+    left: Indices
+    share: Array
+    count: Array
+
+    @classmethod
+    def apart(cls, counts: Sequence[float]) -> Kinds:
+        """Every step a kind of its own."""
+        return cls(np.arange(len(counts)), np.zeros(len(counts)), np.array(counts, dtype=float))
+
+    def joined(self, other: Kinds, steps: int) -> Kinds:
+        """These kinds of that many steps and others of further ones."""
+        left = np.concatenate([self.left, other.left + steps])
+        share, count = (np.concatenate(pair) for pair in ((self.share, other.share), (self.count, other.count)))
+        return Kinds(left, share, count)
+
+    def take(self, some: Mask) -> Kinds:
+        """Some of the kinds."""
+        return Kinds(self.left[some], self.share[some], self.count[some])
+
+    @property
+    def total(self) -> float:
+        """How many uses there are."""
+        return float(np.sum(self.count))
+
+    def per_step(self, steps: int) -> Array:
+        """Expected uses of each step."""
+        ahead = self.count * self.share
+        out = np.bincount(self.left, self.count - ahead, steps) + np.bincount(self.left + 1, ahead, steps)[:steps]
+        return np.asarray(out, dtype=float)
+
+    def mixed(self, log_value: Array) -> Array:
+        """Logarithms of the kinds' values from those of the steps (rows)."""
+        share = self.share.reshape(-1, *[1] * (log_value.ndim - 1))
+        after = np.minimum(self.left + 1, len(log_value) - 1)
+        with np.errstate(divide="ignore"):
+            return logaddexp(np.log1p(-share) + log_value[self.left], np.log(share) + log_value[after])
+
+    def tilted(self, log_moment: Array) -> tuple[float, Kinds]:
+        """All uses' cumulant, and the kinds once the steps' masses are tilted, from the steps' log-moments."""
+        own, after = self.mixed(log_moment), np.minimum(self.left + 1, len(log_moment) - 1)
+        gain = np.exp(np.where(self.share > 0.0, log_moment[after] - own, 0.0))
+        return float(self.count @ own), replace(self, share=self.share * gain)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Laws of several kinds of steps on one grid.
+    """Laws of several steps on one grid.
 
     Attributes
     ----------
@@ -114,18 +163,19 @@ class Losses:
     step : float
         The step.
     log_mass : ndarray, shape (n, m)
-        Logarithm of the P-mass of each loss, for each kind of step.
-    count : ndarray, shape (n,)
-        How often each kind of step is used.
-    log_finite : float
-        Log-probability that no step has an infinite loss.
+        Logarithm of the P-mass of each loss, for each step.
+    kinds : Kinds
+        How often the steps are used.
+    log_finite, log_finite_q : float
+        Log-probability that no loss leaves the grid, under P and under Q.
     """
 
     index: Indices
     step: float
     log_mass: Array
-    count: Array
+    kinds: Kinds
     log_finite: float = 0.0
+    log_finite_q: float = 0.0
 
     @property
     def loss(self) -> Array:
@@ -133,31 +183,40 @@ class Losses:
         return np.asarray(self.index * self.step, dtype=float)
 
     @property
-    def used(self) -> float:
-        """How many steps there are."""
-        return float(np.sum(self.count))
+    def uses(self) -> Array:
+        """Expected uses of each step."""
+        return self.kinds.per_step(len(self.log_mass))
+
+    def reversed(self) -> Losses:
+        """The same steps with P and Q exchanged."""
+        log_q = self.log_mass - self.loss
+        return Losses(-self.index[::-1], self.step, log_q[:, ::-1], self.kinds, self.log_finite_q, self.log_finite)
+
+    def trimmed(self) -> Losses:
+        """Rare losses far below 0, which make a transform long and change nothing, are moved up."""
+        low = np.max(np.logaddexp.accumulate(self.log_mass, axis=1), axis=0) <= -40.0 - math.log(self.kinds.total)
+        first = min(int(np.count_nonzero(low)), int(np.flatnonzero(self.index == 0)[0]))
+        log_mass = self.log_mass[:, first:].copy()
+        log_mass[:, 0] = np.logaddexp.reduce(self.log_mass[:, : first + 1], axis=1)
+        return replace(self, index=self.index[first:], log_mass=log_mass)
 
     def one_less(self) -> Losses:
-        """One step of the first kind fewer."""
-        return replace(self, count=self.count - (np.arange(self.count.size) == 0))
-
-    def rows(self, chosen: Indices | slice) -> Losses:
-        """Some of the kinds of steps."""
-        return Losses(self.index, self.step, self.log_mass[chosen], self.count[chosen])
+        """One use of the first kind fewer."""
+        count = self.kinds.count - (np.arange(self.kinds.count.size) == 0)
+        return replace(self, kinds=replace(self.kinds, count=count))
 
     def up_to(self, column: int) -> Losses:
         """The smaller losses alone; the masses then sum to less than 1."""
-        stop = column + 1
-        return Losses(self.index[:stop], self.step, self.log_mass[:, :stop], self.count, self.log_finite)
+        return replace(self, index=self.index[: column + 1], log_mass=self.log_mass[:, : column + 1])
 
-
-def log_mgf(losses: Losses, alpha: float) -> tuple[Array, Array]:
-    """Log moment generating function at alpha of each kind of step, and the normalised tilted masses."""
-    x = losses.log_mass + alpha * losses.loss
-    top = np.max(x, axis=1, keepdims=True)
-    weight = np.exp(np.maximum(x - top, -300.0))  # denormal numbers are slow
-    total = np.sum(weight, axis=1, keepdims=True)
-    return (top + np.log(total))[:, 0], weight / total
+    def tilted(self, alpha: float) -> tuple[float, Array, Kinds]:
+        """The total's cumulant at alpha, the steps' normalised tilted masses, and the kinds after the tilt."""
+        x = self.log_mass + alpha * self.loss
+        top = np.max(x, axis=1, keepdims=True)
+        weight = np.exp(np.maximum(x - top, -300.0))  # denormal numbers are slow
+        sums = np.sum(weight, axis=1, keepdims=True)
+        cumulant, kinds = self.kinds.tilted((top + np.log(sums))[:, 0])
+        return cumulant, weight / sums, kinds
 
 
 def reach_of(tails: TailFunction, log_tail: float, sign: float) -> float:
@@ -185,57 +244,23 @@ def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indi
     return np.concatenate([-out[(out > 0) & (out <= bottom)][::-1], out[out <= top]])
 
 
-def reaches(sources: Sequence[Source], log_tail: float) -> tuple[float, float]:
+def reaches(sources: Sequence[Source], count: float, log_tail: float) -> tuple[float, float]:
     """How far below and above 0 the losses go but for ``e^log_tail`` in all uses together; inf beyond any grid."""
-    log_tail -= math.log(sum(source.count for source in sources))
+    log_tail -= math.log(count)
     more = 1.0 if len(sources) <= _FEW else 1.1  # then most of the others need not be looked at
     far = [0.0, 0.0]
-    for source in sources:
+    for tails, _ in sources:
         for side, sign in enumerate((-1.0, 1.0)):
-            t = source.tails(np.array([sign * far[side]]))
+            t = tails(np.array([sign * far[side]]))
             if (t.p_above if sign > 0 else t.q_below)[0] > log_tail:
-                far[side] = more * reach_of(source.tails, log_tail, sign)
+                far[side] = more * reach_of(tails, log_tail, sign)
     return far[0], far[1]
 
 
-def _grid(sources: Sequence[Source], step: float, log_tail: float) -> Indices:
-    bottom, top = (math.ceil(x / step) for x in reaches(sources, log_tail))
-    jumps = [math.floor(source.jump / step) + i for source in sources for i in (0, 1)]
+def _grid(sources: Sequence[Source], count: float, step: float, log_tail: float) -> Indices:
+    bottom, top = (math.ceil(x / step) for x in reaches(sources, count, log_tail))
+    jumps = [math.floor(jump / step) + i for _, jump in sources for i in (0, 1)]
     return sparse(bottom, top, _DENSE if len(sources) <= _FEW else _DENSE_OF_MANY, jumps)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """P- and Q-masses (logarithms) between neighbouring grid losses, and below the first and above the last of them.
-
-    Attributes
-    ----------
-    index : ndarray of int, shape (m,)
-        The grid losses, as multiples of the step.
-    log_p, log_q : ndarray, shape (n, m + 1)
-        For each kind of step the masses below, between and above.
-    count : ndarray, shape (n,)
-        How often each kind of step is used.
-    """
-
-    index: Indices
-    step: float
-    log_p: Array
-    log_q: Array
-    count: Array
-
-    def reversed(self) -> Cells:
-        """The same steps with P and Q exchanged."""
-        return Cells(-self.index[::-1], self.step, self.log_q[:, ::-1], self.log_p[:, ::-1], self.count)
-
-
-def cells(sources: Sequence[Source], step: float) -> Cells:
-    """Masses of several kinds of steps on the grid that suits them all."""
-    index = _grid(sources, step, LOG_TAIL)
-    loss = np.asarray(index * step, dtype=float)
-    masses = [_cell_masses(source.tails, loss) for source in sources]
-    log_p, log_q = (np.array([pair[i] for pair in masses]) for i in (0, 1))
-    return Cells(index, step, log_p, log_q, np.array([float(source.count) for source in sources]))
 
 
 def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
@@ -253,26 +278,24 @@ def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
     return between(t.p_above, t.p_below), between(t.q_above, t.q_below)
 
 
-def upwards(known: Cells) -> Losses:
-    """A grid of losses that dominates each mechanism (reference [1], Algorithm 1, written with cell masses)."""
-    index, step, loss = known.index, known.step, np.asarray(known.index * known.step, dtype=float)
-    log_p, log_q = known.log_p[:, 1:-1], known.log_q[:, 1:-1]
+def upwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
+    """A grid of losses that dominates each step (reference [1], Algorithm 1, written with cell masses)."""
+    index = _grid(sources, kinds.total, step, LOG_TAIL)
+    loss = np.asarray(index * step, dtype=float)
+    masses = [_cell_masses(tails, loss) for tails, _ in sources]
+    below_to_above = [np.array([pair[i] for pair in masses]) for i in (0, 1)]
+    log_p, log_q = (mass[:, 1:-1] for mass in below_to_above)
     with np.errstate(invalid="ignore"):
         # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
         # (1-w) e^-l + w e^-(l+width) = Q/P
         share = np.where(np.isneginf(log_p), 0.0, log_q - log_p + loss[:-1])
     share = np.clip(np.expm1(np.minimum(share, 0.0)) / np.expm1(-np.diff(loss)), 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        log_mass = np.concatenate([np.log1p(-share) + log_p, np.full((log_p.shape[0], 1), -_INF)], axis=1)
+        log_mass = np.concatenate([np.log1p(-share) + log_p, np.full((len(sources), 1), -_INF)], axis=1)
         log_mass[:, 1:] = logaddexp(log_mass[:, 1:], np.log(share) + log_p)
-    log_mass[:, 0] = logaddexp(log_mass[:, 0], known.log_p[:, 0])  # smaller losses are moved up to the first
-    log_finite = float(np.sum(known.count * log1mexp(known.log_p[:, -1])))
-    # Rare losses far below 0 make the transform long and change nothing: they are moved up too.
-    low = np.max(np.logaddexp.accumulate(log_mass, axis=1), axis=0) <= -40.0 - math.log(float(np.sum(known.count)))
-    first = min(int(np.count_nonzero(low)), int(np.flatnonzero(index == 0)[0]))
-    if first > 0:
-        log_mass[:, first] = np.logaddexp.reduce(log_mass[:, : first + 1], axis=1)
-    return Losses(index[first:], step, log_mass[:, first:], known.count, log_finite)
+    # what leaves the grid on either side counts as an infinite loss
+    outside = [kinds.mixed(logaddexp(mass[:, 0], mass[:, -1])) for mass in below_to_above]
+    return Losses(index, step, log_mass, kinds, *(float(kinds.count @ log1mexp(rest)) for rest in outside))
 
 
 def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
@@ -285,25 +308,25 @@ def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
     return np.asarray(out, dtype=float)
 
 
-def downwards(sources: Sequence[Source], step: float) -> Losses:
-    """A grid of losses that is a post-processing of each mechanism (a little mass may be left out)."""
-    index = _grid(sources, step, -42.0)
+def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
+    """A grid of losses that is a post-processing of each step (a little mass may be left out)."""
+    index = _grid(sources, kinds.total, step, -42.0)
     index = index[np.abs(index) * step < 700.0]  # likelihood ratios are plain numbers below
     loss = np.asarray(index * step, dtype=float)
     between = np.sort(np.concatenate([loss, 0.5 * (loss[1:] + loss[:-1])]))
     rows = []
-    for source in sources:
+    for tails, jump in sources:
         fine = between
-        if source.jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
-            fine = distinct(np.concatenate([fine, np.nextafter([-source.jump, source.jump], -_INF)]))
-        log_p, log_q = _cell_masses(source.tails, fine)  # the tails are merged into one outcome each
+        if jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
+            fine = distinct(np.concatenate([fine, np.nextafter([-jump, jump], -_INF)]))
+        log_p, log_q = _cell_masses(tails, fine)  # the tails are merged into one outcome each
         keep = np.isfinite(log_p) & np.isfinite(log_q)
         masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
         if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of all
             masses[int(np.flatnonzero(index == 0)[0])] = 1.0
         rows.append(masses)
     with np.errstate(divide="ignore"):
-        return Losses(index, step, np.log(np.array(rows)), np.array([float(source.count) for source in sources]))
+        return Losses(index, step, np.log(np.array(rows)), kinds)
 
 
 def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[float]:

@@ -338,7 +338,7 @@ def _lower(log_p, log_q, t):
 @pytest.mark.parametrize("name", MIXES)
 def test_the_finite_pair_lies_just_below_the_profile(name):
     base = mixed(name)
-    log_p, log_q = base.discretised_pair
+    log_p, log_q = base.attained_pair.log_p, base.attained_pair.log_q
     assert log_p.size <= 4001
     assert math.fsum(np.exp(log_p)) == pytest.approx(1.0, abs=1e-9)
     assert math.fsum(np.exp(log_q)) == pytest.approx(1.0, abs=1e-9)
@@ -352,23 +352,25 @@ def test_the_finite_pair_lies_just_below_the_profile(name):
 
 def test_a_part_whose_losses_are_smaller_than_the_grid_is_no_part_of_the_pair():
     parts = (DPSGD(4e-6, 1.24, 300_000), 1), (PureDP(0.158), 39)
-    log_p, log_q = Convolution(parts).discretised_pair
-    alone = Convolution(parts[1:]).discretised_pair
+    pair = Convolution(parts).attained_pair
+    alone = Convolution(parts[1:]).attained_pair
     for t in (0.5, 1.0, 3.0):
-        assert max(_lower(log_p, log_q, t)) == pytest.approx(max(_lower(*alone, t)), rel=1e-3)
+        assert max(_lower(pair.log_p, pair.log_q, t)) == pytest.approx(
+            max(_lower(alone.log_p, alone.log_q, t)), rel=1e-3
+        )
 
 
 def test_the_finite_pair_is_a_post_processing():
     """Every divergence of the pair is at most the mechanism's: checked on Rényi divergences, both directions."""
     base = mixed("dpsgd")
-    log_p, log_q = base.discretised_pair
+    log_p, log_q = base.attained_pair.log_p, base.attained_pair.log_q
     for order in (1.1, 2.0, 4.0, 6.0):
         for a, b in ((log_p, log_q), (log_q, log_p)):
             both = np.isfinite(a) & np.isfinite(b)
             x = order * a[both] + (1.0 - order) * b[both]
             value = (math.log(math.fsum(np.exp(x - x.max()))) + x.max()) / (order - 1.0)
             assert value <= float(base.rdp(order)) * (1.0 + 1e-9)
-    assert Convolution(((RDPCurve({2.0: 1.0}), 1),)).discretised_pair is None
+    assert Convolution(((RDPCurve({2.0: 1.0}), 1),)).attained_pair is None
 
 
 def test_the_rényi_curve_never_promises_less_than_the_profile():

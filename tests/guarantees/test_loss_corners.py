@@ -66,7 +66,7 @@ def test_one_direction_may_need_another_table():
     assert base.warnings == ()
     rare, usual = DPSGD(0.0025244091504536586, 41.05960752344159, 918), DPSGD(0.0012190333355670908, 0.27, 204)
     both = Convolution(((rare, 1), (usual, 1)))
-    log_p, log_q = both.discretised_pair
+    log_p, log_q = both.attained_pair.log_p, both.attained_pair.log_q
     for t in (0.0, 0.1, 1.0):
         own = math.log(max(float(np.sum(np.maximum(np.exp(log_p) - np.exp(t + log_q), 0.0))), 1e-300))
         assert own <= float(both.log_profile(np.array([t]))[0]) + 1e-9
@@ -75,7 +75,7 @@ def test_one_direction_may_need_another_table():
 def test_no_grid_for_losses_below_the_doubles():
     base = DPSGD(1e-200, 1.0, 10)
     assert base.rdp(2.0) == 0.0
-    assert base.core.discretised_pair is None
+    assert base.core.attained_pair is None
     assert base.core.tables is None
     assert any("Rényi curve is used instead" in warning for warning in base.warnings)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
-from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.dpsgd import DPSGD, SampledGaussian
 from hpcalc.logspace import logsubexp
 
 
@@ -105,10 +105,31 @@ def test_more_runs_never_cost_less(seed):
         assert fewer <= more * (1.0 + 1e-4)
 
 
-@pytest.mark.slow
+def test_mixtures_of_some_noises_dominate_the_steps_of_a_schedule():
+    def profile(step):
+        tails = step.loss_tails(t)
+        return np.exp(tails.p_above) - np.exp(t + tails.q_above)
+
+    t = np.concatenate([np.linspace(-0.0105, 0.02, 200), np.linspace(0.03, 9.0, 100)])
+    uses = [(SampledGaussian(0.01, 1.5 * 0.995**i), 1) for i in range(300)]
+    nodes, kinds = SampledGaussian.thinned(uses, True)
+    assert len(nodes) < 150
+    curves = np.array([profile(node) for node in nodes])
+    mixed = np.exp(kinds.mixed(np.log(np.maximum(curves, 1e-300))))
+    for (step, _), own in zip(uses[::7], mixed[::7], strict=True):
+        assert np.all(profile(step) <= own * (1.0 + 1e-9) + 1e-15)
+    nodes, kinds = SampledGaussian.thinned(uses, False)
+    assert kinds.total == 300
+    assert sum(float(node.rdp(2.0)) * n for node, n in zip(nodes, kinds.count, strict=True)) < float(
+        sum(step.rdp(2.0) for step, _ in uses)
+    )
+
+
 def test_a_schedule_of_many_noises():
     base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(200)))
     assert epsilon(base, 1e-5) == pytest.approx(0.48574, rel=1e-4)
+    pair = base.core.attained_pair
+    assert -0.01 < pair.log_profile(np.array([0.48574]))[0] - math.log(1e-5) <= 0.0
     alike = [DPSGD(0.01, noise, 100) for noise in (1.5 * 0.999**199, 1.5)]
     high, low = (epsilon(repeat(part, 2), 1e-5) for part in alike)
     assert low < epsilon(base, 1e-5) < high
