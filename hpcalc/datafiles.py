@@ -173,22 +173,18 @@ def _curve(source: Source, rows: Iterable[Row]) -> Points:
 def _make_monotone(source: Source, curve: Points) -> None:
     """Replace every value by the smallest at any larger order: a divergence never falls as the order grows.
 
-    An accountant may fall below order 2, where its formula is another one: at one step, or along a curve whose
-    (order - 1) ε is not convex. An ε that was converted at a δ falls over several orders, as log(1/δ)/(order - 1) does,
-    and rises after that, (order - 1) ε being convex. That is another quantity and refused.
+    An ε that was converted at a δ falls over several orders, as log(1/δ)/(order - 1) does, and rises after that,
+    (order - 1) ε being convex: that is another quantity and refused. Below order 2 an accountant may fall as well,
+    where its formula is another one.
     """
     known = [(order, value) for order, value in curve.items() if math.isfinite(value)]
     # accountants differ in the last digits from order to order
-    falls = [i for i in range(len(known) - 1) if known[i + 1][1] < known[i][1] * (1.0 - 1e-6)]
+    falls = [(one, other) for one, other in itertools.pairwise(known) if other[1] < one[1] * (1.0 - 1e-6)]
     if not falls:
         return
-    (low, before), (high, after) = known[falls[0]], known[falls[0] + 1]
-    far = [i for i in falls if known[i + 1][1] < known[i][1] * (1.0 - 1e-3)]
-    rises = known[-1][1] > known[falls[-1] + 1][1]
-    low_orders = [(order - 1.0, (order - 1.0) * value) for order, value in known if order <= 2.0]
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(low_orders)]
-    bent = any(right < left - 1e-3 * abs(left) for left, right in itertools.pairwise(slopes))
-    if rises and any(known[i][0] >= 2.0 or (i + 1 in far and not bent) for i in far):
+    (low, before), (high, after) = falls[0]
+    far = any(one[0] >= 2.0 and other[1] < one[1] * (1.0 - 1e-3) for one, other in falls)
+    if far and known[-1][1] > falls[-1][1][1]:
         source.refuse(
             f"epsilon falls from {before!r} at order {low:g} to {after!r} at order {high:g} and rises later: so does "
             "an epsilon converted at a delta, a Rényi divergence does not: give RDP values"

@@ -132,8 +132,8 @@ def located(label: str, error: InvalidInput) -> CommandLineError:
 class Case:
     """The options of one question, or of one guarantee within it (a candidate, what is released afterwards).
 
-    ``given`` may hold keys that are no option here: they are of other commands. ``beside`` is what stands beside the
-    options (``times``, ``params``, ``total``), ``values`` the value of every option that was given, by key.
+    ``given`` may hold keys that are no option here: they are of other commands. ``values`` has the value of every
+    option that was given, by key.
     """
 
     def __init__(
@@ -143,11 +143,10 @@ class Case:
         name: str | None = None,
         spec: str | None = None,
         line: int = 1,
-        beside: Mapping[str, Any] | None = None,
     ) -> None:
         self.options = options
         self.given = {key: given[key] for key in options if key in given}
-        self.name, self.spec, self.line, self.beside = name, spec, line, beside or {}
+        self.name, self.spec, self.line = name, spec, line
         self.values: dict[str, Any] = {}
         for key, one in self.given.items():
             try:
@@ -163,10 +162,6 @@ class Case:
         option = self.options.get(key)
         return self.values.get(key, option.fallback if option is not None else None)
 
-    def gives(self, key: str) -> bool:
-        """Whether a user asked for this option, anywhere."""
-        return key in self.given
-
     def source(self, key: str) -> int | None:
         """Where the option's value comes from; None where it is the default."""
         return self.given[key].source if key in self.given else None
@@ -174,7 +169,7 @@ class Case:
     def without(self, *keys: str) -> Case:
         """The case, some options left out."""
         given = {key: one for key, one in self.given.items() if key not in keys}
-        return Case(self.options, given, self.name, self.spec, self.line, self.beside)
+        return Case(self.options, given, self.name, self.spec, self.line)
 
     @property
     def place(self) -> str:
@@ -217,9 +212,8 @@ class Case:
 
     def plain(self, *always: str) -> dict[str, Any]:
         """The options as a spec file holds them; ``always``: keys that are told at their default too."""
-        beside = {key: value for key, value in self.beside.items() if key in ("times", "total")}
         told = [(key, one) for key, one in self.options.items() if key in self.values or key in always]
-        return {**beside, **{one.flag.lstrip("-"): _plain(self[key]) for key, one in told}}
+        return {one.flag.lstrip("-"): _plain(self[key]) for key, one in told}
 
 
 def _plain(value: Any) -> Any:

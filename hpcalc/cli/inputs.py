@@ -11,7 +11,6 @@ from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.cli.case import Case, CommandLineError, Given, shown
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
-from hpcalc.cli.types import Number
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
 from hpcalc.errors import InvalidInput
 from hpcalc.files import nearest
@@ -29,7 +28,7 @@ def guarantee(case: Case) -> Guarantee:
     base = some_guarantee(case)
     if base is not None:
         return base
-    if case.gives("compose"):
+    if "compose" in case.given:
         case.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
     choices = ", ".join(case.options[key].flag for key in GUARANTEES if key in case.options)
     raise CommandLineError(
@@ -101,7 +100,7 @@ def _item(part: Case, *, times: bool = True) -> Guarantee:
         if not parts:
             names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
             raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-        return _times(compose(*parts), part.beside.get("times") if times else None)
+        return _times(compose(*parts), part["times"] if times else None)
     except InvalidInput as error:
         if error.parameter not in part.given:
             raise CommandLineError(f"{_at(part)}{error}") from error
@@ -124,11 +123,11 @@ def _candidates(case: Case) -> Guarantee:
     if case["dist"] == "composition":
         if stated:
             case.refuse("candidates", "with --dist composition every row is a run: leave the weights out")
-        listed = Listed(parts, names, tuple(row.beside.get("times", 1) for row in rows))
+        listed = Listed(parts, names, tuple(row["times"] or 1 for row in rows))
         if case["k"] not in (None, listed.total):
             case.refuse("k", f"the candidates are {listed.total} runs: leave --k out")
         return listed
-    if any(row.beside for row in rows):
+    if any(row["times"] for row in rows):
         case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
     return WorstOf(parts, names) if weights is None else Mixture(parts, weights, names)
 
@@ -242,12 +241,14 @@ def open_scale(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
     """Keyword arguments of the privacy questions: only what was given."""
-    out = {key: case[key] for key in ("searches", "density", "examples", "unit") if case[key] is not None}
-    if case["subset"] is not None:
-        out["subset"] = _subset(case)
-    if case.gives("then"):
+    out = {key: case[key] for key in ("searches", "density", "examples", "unit", "subset") if case[key] is not None}
+    if case["subset"] == "auto" and "target_epsilon" not in case.options:
+        case.refuse("subset", "auto is for 'hpcalc plan', which looks for the best rate: give a number")
+    if case["subset"] not in (None, "auto") and not 0.0 < case["subset"] < 1.0:
+        case.refuse("subset", "give a sampling rate between 0 and 1, e.g. 0.1")
+    if "then" in case.given:
         out["then"] = [_then(case, item, base) for item in case["then"]]
-    if case.gives("then_on"):
+    if "then_on" in case.given:
         if "then" not in out or "subset" not in out:
             case.refuse("then_on", "says what --then saw of the records beside a --subset: give both")
         out["then_on"] = case["then_on"]
@@ -261,21 +262,6 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
         if case["method"] == "paper" and key in out:
             case.refuse("method", f"the paper has no bound for --{key}: leave it out")
     return out
-
-
-def _subset(case: Case) -> float | str:
-    text: str = case["subset"].strip()
-    if text == "auto":
-        if "target_epsilon" not in case.options:
-            case.refuse("subset", "auto is for 'hpcalc plan', which looks for the best rate: give a number")
-        return text
-    try:
-        rate = Number().read(text, "subset")
-    except InvalidInput as error:
-        raise case.located(error) from error
-    if not 0.0 < rate < 1.0:
-        case.refuse("subset", "give a sampling rate between 0 and 1, e.g. 0.1")
-    return rate
 
 
 def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:

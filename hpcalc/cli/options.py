@@ -15,7 +15,7 @@ from hpcalc.catalog import DISTS, LAWS, PARAMETERS
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.catalog import METHODS as BOUNDS
 from hpcalc.cli.command import Option
-from hpcalc.cli.types import Choice, File, Flag, Integer, Number, Orders, Text
+from hpcalc.cli.types import Choice, File, Flag, Integer, Line, Number, Orders, Rate, Text
 
 __all__ = ["ACCOUNTING", "FORMATS", "GUARANTEES", "LAW", "METHODS", "NOTES", "OPTIONS", "OUTPUT", "PART", "RELEASE",
            "TRAINING", "select"]  # fmt: skip
@@ -84,7 +84,7 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
     _RELEASE: (
         Option("then", "NAME=VALUES", text, "Released afterwards: gaussian=5, dpsgd=0.01,1.1,1000 or run.", many=True),
         Option("searches", "N", whole, "So many such searches, each released."),
-        Option("subset", "Q", text, "The whole search ran on a Poisson sample of the records at rate Q."),
+        Option("subset", "Q", Rate(), "The whole search ran on a Poisson sample of the records at rate Q."),
         Option("then_on", "WHICH", Choice("all", "rest"),
                "With --subset, what --then saw: all records, or the rest.", default="all"),
         Option("density", "LOW HIGH", num, "Adaptive proposals, their density within [LOW, HIGH] of one fixed prior."),
@@ -137,7 +137,7 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
     "Spec files": (
         Option("spec", "FILE", file, "Read options from a YAML file, one mapping or a list of cases.", in_spec=False),
         Option("case", "NAME", text, "The case of --spec that is meant.", in_spec=False),
-        Option("total", "", flag, "One more case, all of them together; --max-epsilon is its limit.", in_spec=False),
+        Option("total", "", flag, "One more case, all of them together; --max-epsilon is its limit."),
         Option("save_spec", "FILE", file, "Also write these options as a spec file.", in_spec=False),
     ),
 }  # fmt: skip
@@ -152,6 +152,7 @@ _NO_GUARANTEE = (*TRAINING, "examples", "compose", "group", "run")
 GUARANTEES = tuple(one.key for one in (*_GROUPS[_SGD], *_GROUPS[_BASE]) if one.key not in _NO_GUARANTEE)
 # Of a guarantee within a case: of a candidate, of one part of a run, of what is released afterwards.
 PART = {key: OPTIONS[key] for key in (*GUARANTEES, *TRAINING, "examples") if key != "candidates"}
+PART |= {"name": Option("name", "TEXT", Line(), ""), "times": Option("times", "N", whole, "")}
 LAW = tuple(option.key for option in _GROUPS[_RUNS] if option.key != "law")
 RELEASE = tuple(option.key for option in _GROUPS[_RELEASE])
 ACCOUNTING = tuple(option.key for option in _GROUPS[_ACCOUNTING])

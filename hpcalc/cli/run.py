@@ -121,7 +121,7 @@ def _path(case: Case, key: str) -> Any:
 
 def _answers(command: Command, cases: Sequence[Case]) -> list[Any]:
     """A result for every case; a total is that of the other cases, wherever it stands."""
-    results = {case: _answer(command, case) for case in cases if not case.beside}
+    results = {case: _answer(command, case) for case in cases if not case["total"]}
     others = list(results.items())
     return [results[case] if case in results else _answer(command, case, others) for case in cases]
 
@@ -218,7 +218,7 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
 
         epsilon, limit = fixed(Upper(document["epsilon"])), shown(document["max_epsilon"])
         # no plan is known to divide a budget between cases
-        way_out = "a case must cost less" if case.beside else f"try {_way_out(case, limit)}"
+        way_out = "a case must cost less" if case["total"] else f"try {_way_out(case, limit)}"
         text = f"epsilon {epsilon} is over max-epsilon {limit}: {way_out}"
     else:
         return

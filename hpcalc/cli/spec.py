@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -39,60 +39,35 @@ class _Spec(Source):
 class _Reader:
     """Turns mappings into layers of texts, in the form in which the command line would hand them over."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, noun: str = "key", remedy: str = "see --help for the options") -> None:
+        self.source, self.noun, self.remedy = source, noun, remedy
         self.spec = shown(source.name, 4096)
 
-    def layer(
-        self, node: Node, known: Collection[str], beside: Collection[str]
-    ) -> tuple[dict[str, Given], dict[str, Node]]:
-        """The options of a mapping, and what stands beside them."""
+    def layer(self, node: Node, known: Mapping[str, Option]) -> dict[str, Given]:
+        """The options of a mapping."""
         if node.kind != "mapping":
             self.source.refuse("expected options such as 'zcdp: 0.1'", node)
         layer: dict[str, Given] = {}
-        others: dict[str, Node] = {}
-        lines: dict[str, int] = {}
         for name, value in node.children:
             key = name.text.strip().replace("-", "_")
-            if key in lines:
-                self.source.refuse(f"{shown(name.text)}: given twice (first on line {lines[key]}): keep one", name)
-            lines[key] = name.line
-            if key in beside:
-                others[key] = value
-            elif key in known:
-                label = f"{self.spec}:{name.line}: {key.replace('_', '-')}:"
-                try:
-                    layer[key] = Given(tuple(self.texts(OPTIONS[key], value)), label, SPEC, name.line)
-                except InvalidInput as error:
-                    raise located(label, error) from error
-            else:
-                self.unknown(name, key, [*known, *beside])
-        return layer, others
+            if key in layer:
+                first = f"(first on line {layer[key].line})"
+                self.source.refuse(f"{shown(name.text)}: given twice {first}: keep one", name)
+            if key not in known:
+                self.unknown(name, key, known)
+            label = f"{self.spec}:{name.line}: {key.replace('_', '-')}:"
+            try:
+                layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
+            except InvalidInput as error:
+                raise located(label, error) from error
+        return layer
 
-    def unknown(self, name: Node, key: str, choices: Sequence[str]) -> NoReturn:
+    def unknown(self, name: Node, key: str, known: Mapping[str, Option]) -> NoReturn:
         if key in OPTIONS and not OPTIONS[key].in_spec:
             self.source.refuse(f"{key}: has no place in a spec file: give it as {OPTIONS[key].flag}", name)
-        near = nearest(key, choices)
-        hint = f"did you mean {near.replace('_', '-')}?" if near else "see --help for the options"
-        self.source.refuse(f"unknown key {shown(name.text)}: {HINTS.get(key.replace('_', '-'), hint)}", name)
-
-    def name(self, node: Node) -> str:
-        if node.kind != "scalar" or not node.text.strip() or "\n" in node.text:
-            self.source.refuse("name: give one line of text", node)
-        if node.plain and _NOT_TEXT.fullmatch(node.text):
-            self.source.refuse(f"name: {node.text}: YAML reads it as something else than text: put it in quotes", node)
-        return node.text
-
-    def word(self, key: str, node: Node) -> str:
-        if node.kind != "scalar" or node.empty:
-            self.source.refuse(f"{key}: give one value", node)
-        return node.text.strip()
-
-    def times(self, node: Node) -> int:
-        try:
-            return Integer().read(self.word("times", node), "times")
-        except InvalidInput as error:
-            self.source.refuse(f"times {shown(error.value)}: {error.remedy}", node)
+        near, foreign = nearest(key, known), HINTS.get(key.replace("_", "-")) if self.noun == "key" else None
+        hint = foreign or (f"did you mean {near.replace('_', '-')}?" if near else self.remedy)
+        self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint}", name)
 
     def texts(self, option: Option, node: Node) -> list[Any]:
         items = node.children if node.kind == "list" else (node,)
@@ -118,12 +93,7 @@ class _Reader:
 
     def part(self, node: Node) -> Any:
         """A guarantee within a case: a mapping of options, or text with a grammar of its own such as ``run``."""
-        if node.kind == "scalar":
-            return node.text
-        layer, others = self.layer(node, PART, ("name", "times"))
-        name = self.name(others["name"]) if "name" in others else None
-        beside = {"times": self.times(others["times"])} if "times" in others else {}
-        return Case(PART, layer, name, self.spec, node.line, beside)
+        return node.text if node.kind == "scalar" else Case(PART, self.layer(node, PART), None, self.spec, node.line)
 
     def text(self, node: Node, option: Option) -> str:
         """One text; a mapping is allowed where the command line has its own little grammar."""
@@ -168,18 +138,19 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
         return [case], False
     reader = _Reader(_Spec("spec", Case({"spec": options["spec"]}, asked)["spec"]))
     rows, listed = _rows(reader)
-    if "total" in typed and not any(total for *_, total in rows):
+    rows = [row for row in rows if "total" in options or "total" not in row[2]]
+    if "total" in typed and not any("total" in layer for *_, layer in rows):
         if not listed:
             reader.source.refuse("--total: is for a list of cases, and this is one", rows[0][1])
-        rows.append(("total", rows[0][1], {}, True))
+        rows.append(("total", rows[0][1], {"total": typed["total"]}))
     cases = []
-    for name, node, layer, total in rows:
-        above = {key: one for key, one in typed.items() if not total or key in _OF_A_TOTAL}
+    for name, node, layer in rows:
+        total = "total" in layer
+        above = {key: one for key, one in typed.items() if key != "total" and (not total or key in _OF_A_TOTAL)}
         if "total" in typed and "max_epsilon" in typed:  # then it is the total's alone
             above = {key: one for key, one in above.items() if key != "max_epsilon"}
             above |= {"max_epsilon": typed["max_epsilon"]} if total else {}
-        beside = {"total": True} if total else {}
-        cases.append(Case(options, merged([above, layer, surroundings]), name, reader.spec, node.line, beside))
+        cases.append(Case(options, merged([above, layer, surroundings]), name, reader.spec, node.line))
     chosen = cases[0]["case"]
     if chosen is None:
         return cases, listed
@@ -190,29 +161,31 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
     return found, False
 
 
-def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given], bool]], bool]:
-    """Name, place and options of every case of a spec file and whether it is a total, and whether it is a list."""
+def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given]]], bool]:
+    """Name, place and options of every case of a spec file, and whether it is a list of them."""
     source = reader.source
     root = read_tree(source)
     if root.kind != "mapping" and (root.kind != "list" or not root.children):
         source.refuse("expected one mapping of options, or a list of them", root)
     listed = root.kind == "list"
-    known = [key for key, option in OPTIONS.items() if option.in_spec]
-    rows: list[tuple[str | None, Node, dict[str, Given], bool]] = []
+    known = {"name": PART["name"], **{key: option for key, option in OPTIONS.items() if option.in_spec}}
+    rows: list[tuple[str | None, Node, dict[str, Given]]] = []
     for index, node in enumerate(root.children if listed else (root,), 1):
-        layer, others = reader.layer(node, known, ("name", "total"))
+        layer = reader.layer(node, known)
         for key in ("format", "output") if listed else ():
             if key in layer:
                 source.refuse(f"{key}: speaks for all cases: give it as --{key}", layer[key].line or 0)
-        name = reader.name(others["name"]) if "name" in others else f"case {index}" if listed else None
-        for taken, at, *_ in rows:
+        about = Case({key: known[key] for key in ("name", "total")}, layer)
+        name = about["name"] or (f"case {index}" if listed else None)
+        for taken, at, _ in rows:
             if taken == name:
                 source.refuse(f"name: {name}: taken by the case on line {at.line}", node)
-        total = "total" in others and reader.word("total", others["total"]).lower() == "true"
-        for key, one in layer.items() if total else ():
-            if key not in ("delta", "max_epsilon"):
+        for key, one in layer.items() if about["total"] else ():
+            if key not in ("name", "total", "delta", "max_epsilon"):
                 source.refuse(f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
-        rows.append((name, node, layer, total))
+        if not about["total"]:
+            layer.pop("total", None)
+        rows.append((name, node, layer))
     return rows, listed
 
 
@@ -232,55 +205,38 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
     if tree.kind != "list" or not tree.children or any(item.kind != "mapping" for item in tree.children):
         source.refuse("expected a list of settings, each a mapping of options", tree)
     table = not inline and not given.lower().endswith((".yaml", ".yml", ".json"))
-    reader = _Settings(source)
+    reader = _Reader(source, "word", "put hyperparameters under params")
+    known = [*PART, "weight", "params"]
     shared = {"examples": case.given["examples"]} if "examples" in case.given else {}
-    rows, weights = [], []
-    params: list[str] = []
+    rows, weights, params = [], list[Node](), list[str]()
     for number, item in enumerate(tree.children, 1):
-        node, ignored = _options(item, table)
-        layer, others = reader.layer(node, PART, _BESIDE)
-        name = others["name"].text.strip() if "name" in others else f"setting {number}"
-        if not layer:
+        children = []
+        for name, value in item.children:
+            key = name.text.strip().lower().replace("-", "_").replace(" ", "_")
+            if value.empty:
+                continue
+            if key == "weight":
+                weights.append(value)
+            elif key == "params":
+                if value.kind != "mapping":
+                    source.refuse("params: give a mapping of hyperparameters", value)
+                params += [name.text for name, _ in value.children]
+            elif table and key not in known and nearest(key, known, cutoff=0.8) is None:
+                params.append(name.text)
+            else:
+                parts = tuple(Node("scalar", value.line, part) for part in value.text.split())
+                several = table and len(parts) > 1 and key in PART and key != "name"
+                node = Node("list", value.line, children=parts) if several else value
+                children.append((Node("scalar", value.line, key) if key in PART else name, node))
+        layer = reader.layer(replace(item, children=tuple(children)), PART)
+        name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
+        if layer.keys() <= {"name", "times"}:
             source.refuse(f"{shown(name, 40)} has no guarantee: give one such as noise-multiplier or zcdp", item)
-        if "params" in others and others["params"].kind != "mapping":
-            source.refuse("params: give a mapping of hyperparameters", others["params"])
-        params += [*ignored, *(key.text for key, _ in others["params"].children)] if "params" in others else ignored
-        weights += [others["weight"]] if "weight" in others else []
-        beside = {"times": reader.times(others["times"])} if "times" in others else {}
-        rows.append(Case(PART, {**shared, **layer}, name, reader.spec, item.line, beside))
+        rows.append(Case(PART, {**shared, **layer}, name, reader.spec, item.line))
     if params and not inline:
         names = ", ".join(map(shown, dict.fromkeys(params)))
         complain(f"hpcalc: {shown(given)}: taken for hyperparameters, which no guarantee depends on: {names}")
     return rows, _weights(source, weights, len(rows)), bool(weights)
-
-
-_BESIDE = ("name", "weight", "params", "times")
-
-
-def _options(item: Node, table: bool) -> tuple[Node, list[str]]:
-    """A setting with its keys as options are called and without what is empty, and its columns that are no option."""
-    children, ignored, known = [], [], [*PART, *_BESIDE]
-    for name, value in item.children:
-        key = name.text.strip().lower().replace("-", "_").replace(" ", "_")
-        if value.empty:
-            continue
-        if table and key not in known and nearest(key, known, cutoff=0.8) is None:
-            ignored.append(name.text)
-            continue
-        parts = tuple(Node("scalar", value.line, part) for part in value.text.split())
-        several = table and len(parts) > 1 and key in PART
-        name = Node("scalar", value.line, key) if key in known else name
-        children.append((name, Node("list", value.line, children=parts) if several else value))
-    return replace(item, children=tuple(children)), ignored
-
-
-class _Settings(_Reader):
-    """Settings with a word of their own for what is unknown."""
-
-    def unknown(self, name: Node, key: str, choices: Sequence[str]) -> NoReturn:
-        near = nearest(key, choices)
-        hint = f"did you mean {near.replace('_', '-')}?" if near else "put hyperparameters under params"
-        self.source.refuse(f"unknown word {shown(name.text, 40)}: {hint}", name)
 
 
 def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, ...] | None:
@@ -316,6 +272,5 @@ def spec_text(cases: Sequence[Case], listed: bool) -> str:
     for case in cases:
         kept = case.without(*(key for key, one in case.options.items() if not one.in_spec or one.group == "Output"))
         mapping = {"name": case.name} if case.name is not None else {}
-        mapping |= kept.plain(*(["delta"] if not kept.options["delta"].hidden else []))
-        mappings.append(mapping)
+        mappings.append(mapping | kept.plain(*(["delta"] if not kept.options["delta"].hidden else [])))
     return yaml_text(mappings if listed else mappings[0])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:  # generic only in newer releases of Click
     _ParamType = click.ParamType
 
-__all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Number", "Orders", "Text"]
+__all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Line", "Number", "Orders", "Rate", "Text"]
 
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
 _FOREIGN = """
@@ -67,6 +67,15 @@ class Text(_ParamType):
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
+class Line(Text):
+    """The name of a case or a setting."""
+
+    def read(self, text: str, key: str) -> str:
+        if not text.strip() or "\n" in text:
+            raise InvalidInput(key, text, "give one line of text")
+        return text.strip()
+
+
 class Choice(Text):
     """One word of a list; an unknown word is answered with what it is called here, or the nearest, and the list."""
 
@@ -98,7 +107,7 @@ class Number(Text):
         super().__init__()
         self.infinite = infinite
 
-    def read(self, text: str, key: str) -> float:
+    def read(self, text: str, key: str) -> Any:
         clean = text.strip()
         if NUMBER.fullmatch(clean):
             if math.isinf(float(clean)):
@@ -111,6 +120,13 @@ class Number(Text):
         if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
             raise InvalidInput(key, text, f"use a decimal point: {clean.replace(',', '.')}")
         raise InvalidInput(key, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
+
+
+class Rate(Number):
+    """A sampling rate, or ``auto``."""
+
+    def read(self, text: str, key: str) -> Any:
+        return "auto" if text.strip() == "auto" else super().read(text, key)
 
 
 class Integer(Text):

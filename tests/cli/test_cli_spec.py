@@ -115,7 +115,7 @@ def test_one_file_serves_every_command(spec: Path) -> None:
     assert read(spec, command="compare")[0][0]["dist"] == "tnb"
     (case,), _ = read(spec)
     (part,) = case["then"]
-    assert (part["gaussian"], part.beside) == ((5.0,), {"times": 2})
+    assert (part["gaussian"], part["times"]) == ((5.0,), 2)
 
 
 def test_one_case_of_a_list(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,7 @@ REFUSED = {
     "mu: 1:30": "base 60",
     "then: [{gausian: 5}]": ":1: unknown key gausian: did you mean gaussian?",
     "then: [{gaussian: x}]": ":1: gaussian: x:",
-    "run: [{zcdp: 1, times: 0.5}]": "times 0.5: give an integer",
+    "run: [{zcdp: 1, times: 0.5}]": "times: 0.5: give an integer",
     "total: true\nzcdp: 1": "a total holds name, delta and max-epsilon only",
     "candidates: [3]": "expected a list of settings",
     "mu: nan": "mu: nan:",
@@ -159,7 +159,8 @@ REFUSED = {
     "mu: ~": "has no value",
     "dist: yes": "put it in quotes",
     "name: on": "put it in quotes",
-    "name: [a]": "name: give one line of text",
+    "name: [a]": "name: a list where one value is expected",
+    'name: "a\\nb"': "give one line of text",
     "explain: maybe": "give true or false",
     "dpsgd: [1, 2]": "exactly 3 values",
     "dpsgd: 3": "exactly 3 values",
