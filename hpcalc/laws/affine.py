@@ -7,8 +7,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from hpcalc.laws.helpers import ONE, ZERO, log_mean_exp, times
-from hpcalc.laws.inversion import HEAD
+from hpcalc.laws.helpers import ONE, log_mean_exp, times
 from hpcalc.laws.law import Law
 from hpcalc.laws.tails import log_integral
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
@@ -66,10 +65,6 @@ class AffinePower(Law):
             out = self.log_density(lo) + log_first + np.maximum(-z, 0.0) + log_mean_exp(np.abs(z))
         return np.asarray(np.where(np.isneginf(log_width), -np.inf, out), dtype=float)
 
-    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
-        above = self.log_block(ZERO, rank, rank.log_u)
-        return logaddexp(self.log_prob_zero, self.log_block(rank, ONE, rank.log_q)), above
-
     def gain_at_edge(self, epsilon: float) -> float:
         edge = Prob.from_logit(-epsilon)
         log_width = float(log1mexp(-epsilon) - softplus(-epsilon))  # log tanh(ε/2)
@@ -103,15 +98,8 @@ class AffinePower(Law):
         value = log_integral(log_g, lo, hi, min(peak, 0.0), bend)
         return min(math.log(n) + float(self.log_pmf(np.array(n))) + value, 0.0)
 
-    def _log_below(self, k: int) -> float:
-        """``log P[K <= k]`` of a law that is not truncated."""
-        s, _, log_x = self._affine
-        return self._log_remainder(k, 0.0, -log_x if s else 700.0)
-
     def log_sf(self, k: int) -> float:
-        if self._affine[0] > 0 or k >= self.mean:
+        s, _, log_x = self._affine
+        if s > 0 or k >= self.mean:
             return self._log_remainder(k, -math.inf, 0.0)
-        return float(log1mexp(self._log_below(k)))
-
-    def log_cdf(self, k: int) -> float:
-        return super().log_cdf(k) if self._affine[0] > 0 or k < HEAD or k >= self.mean else self._log_below(k)
+        return float(log1mexp(self._log_remainder(k, 0.0, -log_x if s else 700.0)))

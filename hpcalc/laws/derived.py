@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, finite_number, sharper, whole_number
+from hpcalc.laws.helpers import finite_number, sharper, whole_number
 from hpcalc.laws.law import BestOfK, Echo, Law, RunCount, SameCount, checked_law, of_law
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, logaddexp, logsubexp, logsumexp
@@ -48,43 +48,37 @@ class AtLeastOne(Law):
         return {**self.law.parameters(), "at_least_one": True}
 
     @property
-    def _shift(self) -> float:
-        return self.law.log_prob_run
-
-    @property
     def log_mean(self) -> float:
-        return self.law.log_mean - self._shift
+        return self.law.log_mean - self.law.log_prob_run
 
     @property
     def sd(self) -> float:
         if math.isinf(self.law.log_prob_zero):
             return self.law.sd
-        spread = self.law.sd / math.exp(0.5 * self._shift)
+        spread = self.law.sd / math.exp(0.5 * self.law.log_prob_run)
         return math.sqrt(max(spread**2 - self.mean**2 * self.law.prob_zero, 0.0))
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
-        return np.where(k >= 1.0, self.law.log_pmf(k) - self._shift, -np.inf)
+        return np.where(k >= 1.0, self.law.log_pmf(k) - self.law.log_prob_run, -np.inf)
 
     def log_sf(self, k: int) -> float:
-        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self._shift, 0.0)
+        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self.law.log_prob_run, 0.0)
 
     def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.law.log_density(rank) - self._shift, dtype=float)
+        return np.asarray(self.law.log_density(rank) - self.law.log_prob_run, dtype=float)
 
     def log_density_slope(self, rank: Prob) -> Array:
-        return np.asarray(self.law.log_density_slope(rank) - self._shift, dtype=float)
-
-    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
-        return self.log_block(rank, ONE, rank.log_q), self.law.log_survival(rank) - self._shift
+        return np.asarray(self.law.log_density_slope(rank) - self.law.log_prob_run, dtype=float)
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        return np.asarray(self.law.log_block(lo, hi, log_width) - self._shift, dtype=float)
+        return np.asarray(self.law.log_block(lo, hi, log_width) - self.law.log_prob_run, dtype=float)
 
     def thin(self, log_keep: float) -> AtLeastOne:
         return AtLeastOne(self.law.thin(log_keep))
 
 
+@dataclass(frozen=True)
 class _Cut(Tabular):
     """A law of numbers of runs up to m, from 1 to 100000, made of another law."""
 
@@ -122,8 +116,6 @@ class AtMost(_Cut):
     (30, True)
     """
 
-    law: Law
-    m: int
     _option: ClassVar[str] = "max_runs"
 
     def __post_init__(self) -> None:
@@ -160,8 +152,6 @@ class Clamped(_Cut):
     (20, 0.826169)
     """
 
-    law: Law
-    m: int
     _option: ClassVar[str] = "clamp_runs"
 
     @cached_property
@@ -175,21 +165,17 @@ def at_least_one(law: RunCount) -> Law:
     return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else AtLeastOne(law)  # type: ignore[arg-type]
 
 
-def at_most(law: RunCount, m: int) -> Law:
+def at_most(law: RunCount, m: int, kind: type[AtMost] | type[Clamped] = AtMost) -> Law:
     """The law given ``K <= m``: the law itself where it never exceeds m, else :class:`AtMost`."""
-    return _cut(AtMost, law, m)
-
-
-def clamp(law: RunCount, m: int) -> Law:
-    """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
-    return _cut(Clamped, law, m)
-
-
-def _cut(kind: type[AtMost] | type[Clamped], law: RunCount, m: int) -> Law:
     cutoff = whole_number(kind._option, m, 1)
     if isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff:
         return law
     return kind(law, cutoff)  # type: ignore[arg-type]  # which checks it
+
+
+def clamp(law: RunCount, m: int) -> Law:
+    """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
+    return at_most(law, m, Clamped)
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,6 @@ class Poisson(AffinePower):
         return self.mu
 
     @property
-    def log_mean(self) -> float:
-        return math.log(self.mu)
-
-    @property
     def sd(self) -> float:
         return math.sqrt(self.mu)
 
@@ -113,10 +109,6 @@ class Binomial(AffinePower):
         return self.n * self.p
 
     @property
-    def log_mean(self) -> float:
-        return math.log(self.n) + math.log(self.p)
-
-    @property
     def sd(self) -> float:
         return math.sqrt(self.n * self.p * (1.0 - self.p))
 
@@ -142,11 +134,6 @@ class Binomial(AffinePower):
         if k >= self.n:
             return -math.inf
         return 0.0 if self.p == 1.0 else super().log_sf(k)
-
-    def log_cdf(self, k: int) -> float:
-        if k >= self.n:
-            return 0.0
-        return -math.inf if self.p == 1.0 else super().log_cdf(k)
 
     def gain_at_edge(self, epsilon: float) -> float:
         return (self.n - 1.0) * epsilon if self.p == 1.0 else super().gain_at_edge(epsilon)

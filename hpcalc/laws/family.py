@@ -19,24 +19,12 @@ _RANGES = {"whole": (1.0, 2.0**53), "probability": (1e-300, 1.0)}
 
 @dataclass(frozen=True)
 class LawFamily:
-    """A law of K but for its scale parameter.
+    """A law of K but for its scale parameter."""
 
-    Attributes
-    ----------
-    dist : str
-        The law's name, as ``--dist``.
-    parameters : dict
-        What is fixed: eta, n, max_runs, clamp_runs, at_least_one.
-    scale : str or None
-        The open parameter: mu, gamma, p, k, n or accept. None if the law has none (a pmf, a law of one's own).
-    given : RunCount or None
-        The law itself, where the open parameter was given too.
-    """
-
-    dist: str
-    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    scale: str | None = None
-    given: RunCount | None = None
+    dist: str  # its name, as --dist
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what is fixed, as make_law takes it
+    scale: str | None = None  # the open parameter; None if the law has none (a pmf, a law of one's own)
+    given: RunCount | None = None  # the law itself, where the open parameter was given too
 
     def at(self, value: float) -> RunCount:
         """The law whose open parameter is ``value``."""
@@ -62,34 +50,29 @@ class LawFamily:
         return float(value) if isinstance(value, (int, float)) else 1e-300
 
     @property
-    def safe_up(self) -> bool:
-        """Whether a larger value of the open parameter means fewer runs."""
-        return self.scale is not None and LAWS[self.dist].safe == "up"
-
-    @property
     def _domain(self) -> str:
         return PARAMETERS[self.scale].domain if self.scale in PARAMETERS else "positive"
 
     @property
     def whole(self) -> bool:
         """Whether the open parameter is a whole number."""
-        return self.scale is not None and self._domain == "whole"
+        return self._domain == "whole"
 
     @property
     def range(self) -> tuple[float, float]:
         """Safest and boldest legal value of the open parameter."""
         low, high = _RANGES.get(self._domain, (1e-300, 1e100))
-        return (high, low) if self.safe_up else (low, high)
+        return (high, low) if LAWS[self.dist].safe == "up" else (low, high)
 
     @property
     def label(self) -> str:
         """The law as ``--law`` writes it, without the open parameter."""
-        words = [
-            key.replace("_", "-") if value is True else f"{key.replace('_', '-')}={value:g}"
-            for key, value in self.parameters.items()
-            if isinstance(value, (int, float)) and value is not False
-        ]
-        return ":".join([self.dist, ",".join(words)] if words else [self.dist])
+        words = []
+        for key, value in self.parameters.items():
+            name = key.replace("_", "-")
+            if isinstance(value, (int, float)) and value is not False:
+                words.append(name if value is True else f"{name}={value:g}")
+        return f"{self.dist}:{','.join(words)}" if words else self.dist
 
     @property
     def title(self) -> str:
@@ -100,10 +83,7 @@ class LawFamily:
 def family_of(law: LawLike) -> LawFamily:
     """The family of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters.
 
-    Raises
-    ------
-    TypeError
-        For what is no law at all.
+    Raises TypeError for what is no law at all.
 
     Examples
     --------
@@ -119,8 +99,8 @@ def family_of(law: LawLike) -> LawFamily:
         scale = known.scales[0]
         fixed = {key: value for key, value in law.parameters().items() if key not in (scale, f"log_{scale}")}
         return LawFamily(law.name, fixed, scale, law)
-    parameters = dict(parse_law(law)) if isinstance(law, str) else dict(law)
-    parameters = {key: value for key, value in parameters.items() if value is not None}
+    named = parse_law(law) if isinstance(law, str) else law
+    parameters = {key: value for key, value in named.items() if value is not None}
     dist = str(parameters.pop("dist"))
     if dist not in LAWS or not LAWS[dist].scales:
         return LawFamily(dist, given=make_law(dist, **parameters))

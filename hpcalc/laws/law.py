@@ -12,10 +12,10 @@ import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, finite_number, sharper
+from hpcalc.laws.helpers import ONE, ZERO, finite_number, sharper
 from hpcalc.laws.inversion import HEAD, Inverse
 from hpcalc.laws.tails import log_integral
-from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
 
 if TYPE_CHECKING:
     import random
@@ -41,9 +41,9 @@ class RunCount(ABC):
         """Parameters as the command line names them, in its order."""
 
     @property
-    @abstractmethod
     def log_mean(self) -> float:
-        """Natural logarithm of ``E[K]``."""
+        """Natural logarithm of ``E[K]``; a law gives this or the next."""
+        return math.log(self.mean)
 
     @property
     def mean(self) -> float:
@@ -85,12 +85,7 @@ class RunCount(ABC):
         return float(log1mexp(self.log_sf(k)))
 
     def quantile(self, p: float) -> int:
-        """Smallest k with ``P[K <= k] >= p``.
-
-        Raises
-        ------
-        InvalidInput
-            If ``p`` is outside (0, 1) or the quantile exceeds 1e300.
+        """Smallest k with ``P[K <= k] >= p``, p in (0, 1); refused where it exceeds 1e300.
 
         Examples
         --------
@@ -105,12 +100,8 @@ class RunCount(ABC):
     def sample(self, rng: random.Random) -> int:
         """Draw one K by inversion of its distribution function, with random bits from ``rng``.
 
-        The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
-
-        Raises
-        ------
-        InvalidInput
-            For ``Threshold`` and ``AnyRuns``, whose runs are not counted beforehand.
+        The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too. Laws whose
+        runs are not counted beforehand are refused.
         """
         if self.name in NOT_DRAWN:
             raise InvalidInput("law", self.name, NOT_DRAWN[self.name])
@@ -166,6 +157,12 @@ class Law(BestOfK):
     """A law used to run K times, each on a candidate drawn afresh, and to release the best output.
 
     In what follows u is the rank of an output, f the generating function of K.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Fixed
+    >>> Fixed(3).log_density(Prob.from_u(1.0))  # F(u) = 3 (1-u)^2
+    array(-inf)
     """
 
     def log_upper_density(self, rank: Prob) -> Array:
@@ -186,26 +183,20 @@ class Law(BestOfK):
         """``log(-F'(u))``, the steepness of the density: ``log E[K (K-1) (1-u)^(K-2)]``.
 
         Accurate relative to ``-F'(u)``; ``-inf`` where that is 0 (K <= 1, or ``P[K = 2] = 0`` at u = 1).
-
-        Examples
-        --------
-        >>> from hpcalc.laws import Fixed
-        >>> import numpy as np
-        >>> round(float(np.exp(Fixed(3).log_density_slope(Prob.from_u(0.5)))), 12)  # F(u) = 3 (1-u)^2
-        3.0
         """
 
-    @abstractmethod
-    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
+    def _log_parts(self, rank: Prob) -> tuple[Array, Array]:
         """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""
+        below = self.log_block(rank, ONE, rank.log_q)
+        return logaddexp(self.log_prob_zero, below), self.log_block(ZERO, rank, rank.log_u)
 
     def log_pgf(self, rank: Prob) -> Array:
         """``log f(1-u)``: the probability that no run reaches rank u."""
-        return sharper(*self.log_parts(rank))
+        return sharper(*self._log_parts(rank))
 
     def log_survival(self, rank: Prob) -> Array:
         """``log(1 - f(1-u))``, with full relative accuracy as ``u -> 0``."""
-        log_f, log_s = self.log_parts(rank)
+        log_f, log_s = self._log_parts(rank)
         return sharper(log_s, log_f)
 
     @abstractmethod
@@ -226,13 +217,8 @@ class Law(BestOfK):
 
         return math.exp(log_integral(log_g, -50.0, 50.0, 0.0, 0.0))
 
-    @property
-    def affine_power(self) -> bool:
-        """Whether ``f'`` is a power of an affine function, or the exponential limit of one.
-
-        Then ``-u F'(u)/F(u)`` never decreases.
-        """
-        return False
+    #: Whether ``f'`` is a power of an affine function, or the exponential limit of one: -u F'(u)/F(u) never decreases.
+    affine_power: bool = False
 
     def gain_at_edge(self, epsilon: float) -> float:
         """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import numpy as np
 
 from hpcalc.catalog import HINTS, LAWS, load
 from hpcalc.errors import InvalidInput
+from hpcalc.files import nearest
 from hpcalc.laws.derived import at_least_one, at_most, clamp
 from hpcalc.laws.law import RunCount
 
@@ -20,8 +21,7 @@ def make_law(dist: str, **params: object) -> RunCount:
     Parameters
     ----------
     dist : str
-        One of :data:`hpcalc.catalog.LAWS`: poisson, tnb, geometric, logarithmic, binomial, fixed, composition, pmf,
-        threshold.
+        One of :data:`hpcalc.catalog.LAWS`.
     **params
         ``mu, eta, gamma, n, p, k, accept, pmf`` as the law needs them; ``mean`` in place of its scale parameter;
         ``max_runs`` (K given K <= max_runs), ``clamp_runs`` (min(K, clamp_runs), another law) and ``at_least_one`` (K
@@ -34,22 +34,15 @@ def make_law(dist: str, **params: object) -> RunCount:
 
     Examples
     --------
-    >>> make_law("tnb", eta=0, gamma=1).mean
-    1.0
     >>> make_law("poisson", mean=10, max_runs=30).parameters()
     {'mu': 10.0, 'max_runs': 30}
     """
-    if str(dist) not in LAWS:
-        raise InvalidInput("dist", dist, f"{did_you_mean(str(dist), LAWS)}the laws are {', '.join(LAWS)}")
+    _check_name("dist", dist, str(dist))
     row = LAWS[dist]
     given = {key: value for key, value in params.items() if value is not None}
     _check_keys(dist, given)
-    maker = load(row.target)
-    if "mean" in given:
-        others = {key: given[key] for key in row.parameters if key in given}
-        law: RunCount = maker.with_mean(given["mean"], **others)
-    else:
-        law = maker(*(given[key] for key in row.parameters))
+    maker, named = load(row.target), {key: given[key] for key in row.parameters if key in given}
+    law: RunCount = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
     some = given.get("at_least_one", False)
     if not isinstance(some, (bool, np.bool_)):
         raise InvalidInput("at_least_one", some, "give true or false")
@@ -59,16 +52,20 @@ def make_law(dist: str, **params: object) -> RunCount:
     return at_least_one(law) if some else law
 
 
+def _check_name(option: str, value: object, dist: str) -> None:
+    if dist not in LAWS:
+        raise InvalidInput(option, value, f"{did_you_mean(dist, LAWS)}the laws are {', '.join(LAWS)}")
+
+
 def _check_keys(dist: str, given: dict[str, object]) -> None:
     row = LAWS[dist]
-    wanted = " and ".join(row.parameters)
+    wanted, mean = " and ".join(row.parameters), given.get("mean")
     scale = row.scales[0] if row.has_mean else None
     for key, value in given.items():
         if key not in (*row.parameters, *_MODIFIERS, "mean"):
             raise InvalidInput(key, value, f"{dist} takes {wanted}; leave {key} out")
         if key in _MODIFIERS and not row.cuttable and value is not False:
             raise InvalidInput(key, value, f"it means nothing for {dist} ({row.title}): leave it out")
-    mean = given.get("mean")
     if mean is not None and scale is None:
         raise InvalidInput("mean", mean, f"{dist} takes no mean, it has one; give {wanted} only")
     if mean is not None and scale in given:
@@ -80,24 +77,17 @@ def _check_keys(dist: str, given: dict[str, object]) -> None:
         raise InvalidInput("clamp_runs", given["clamp_runs"], "give either max_runs or clamp_runs: two different laws")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Collection[str]) -> str:
     """``"did you mean ...? "``, or nothing where no known word is near."""
-    import difflib  # a slip of the pen alone needs it
-
-    near = [HINTS[word]] if word in HINTS else difflib.get_close_matches(word, list(known))
-    return f"did you mean {near[0]}? " if near and near[0] in known else ""
+    near = HINTS.get(word) or nearest(word, known)
+    return f"did you mean {near}? " if near in known else ""
 
 
 def parse_law(text: str) -> dict[str, object]:
-    """Read ``"tnb:eta=0,mean=10"``: a law's name, then its options (``-`` and ``_`` alike).
+    """Read ``"tnb:eta=0,mean=10"``: keyword arguments for :func:`make_law` (``-`` and ``_`` alike).
 
     ``at-least-one`` stands alone or as ``at-least-one=true``. A pmf may be given in place (``pmf:1=0.5,1000=0.5``) or
     as a file name (``pmf:pmf=FILE``), which the caller reads.
-
-    Returns
-    -------
-    dict
-        Keyword arguments for :func:`make_law`.
 
     Raises
     ------
@@ -112,14 +102,12 @@ def parse_law(text: str) -> dict[str, object]:
     form = 'write NAME:option=value,..., as in "tnb:eta=0,mean=10"'
     if not isinstance(text, str):
         raise InvalidInput("law", text, form)
-    name, _, rest = text.strip().partition(":")
-    dist = name.strip()
-    if dist not in LAWS:
-        raise InvalidInput("law", text, f"{did_you_mean(dist, LAWS)}the laws are {', '.join(LAWS)}")
+    dist, _, rest = (part.strip() for part in text.partition(":"))
+    _check_name("law", text, dist)
     known = (*LAWS[dist].parameters, "mean", *_MODIFIERS)
     out: dict[str, object] = {"dist": dist}
     table: dict[str, float] = {}
-    for item in rest.split(",") if rest.strip() else []:
+    for item in rest.split(",") if rest else []:
         word, equals, raw = (part.strip() for part in item.partition("="))
         key = word.replace("-", "_")
         if key in out or word in table:
@@ -130,7 +118,7 @@ def parse_law(text: str) -> dict[str, object]:
             out[key] = raw.lower() != "false"
         elif not equals or not raw:
             raise InvalidInput("law", text, form)
-        elif key == "pmf" and dist == "pmf":
+        elif dist == "pmf" and key == "pmf":
             out[key] = raw
         elif dist == "pmf" and key.isdigit():
             table[word] = _number(text, word, raw)

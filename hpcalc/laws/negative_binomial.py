@@ -74,19 +74,12 @@ class TruncatedNegativeBinomial(AffinePower):
 
     def __repr__(self) -> str:
         scale = self.parameters()
-        maker = "" if "gamma" in scale else ".from_log_gamma"
-        values = scale if self._shape is None or maker == "" else {"eta": self.eta, **scale}
+        maker, values = ("", scale) if "gamma" in scale else (".from_log_gamma", {"eta": self.eta, **scale})
         return f"{type(self).__name__}{maker}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
     @classmethod
     def with_mean(cls, mean: float, *, eta: float | None = None) -> Self:
-        """The law of the given mean, >= 1 (exactly 1: the point mass); eta is given where the name leaves it open.
-
-        Raises
-        ------
-        InvalidInput
-            If the mean is below 1, which no law of this family has.
-        """
+        """The law of the given mean, >= 1 (exactly 1: the point mass); eta is given where the name leaves it open."""
         shape = cls.from_log_gamma(cls._shape if eta is None else eta, 0.0).eta  # type: ignore[arg-type]  # checked
         target = math.log1p(mean_of_some(mean) - 1.0)
         # The least double L = -log gamma, by its bits, for which log E[K] is not below: it increases with L. Even at
@@ -116,7 +109,7 @@ class TruncatedNegativeBinomial(AffinePower):
     def sd(self) -> float:
         # Var / E[K] = E[K(K-1)]/E[K] + 1 - E[K] = 1/gamma - eta X / (gamma^-eta - 1) with X = (1-gamma)/gamma, whose
         # last term is gamma^eta E[K]
-        share = -math.expm1(min(self.log_mean - (1.0 + self.eta) * -self.log_gamma, 0.0))
+        share = -math.expm1(min(self.log_mean + (1.0 + self.eta) * self.log_gamma, 0.0))
         return safe_exp(0.5 * (self.log_mean - self.log_gamma)) * math.sqrt(share)
 
     @property

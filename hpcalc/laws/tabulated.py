@@ -15,7 +15,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import ZERO, checked_keep, finite_number, log_minus, whole_number
 from hpcalc.laws.law import Echo, Law
 from hpcalc.laws.powersums import PowerSum
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
 
 
 class Tabular(Law):
@@ -26,9 +26,10 @@ class Tabular(Law):
     def _table(self) -> tuple[Array, Array]:
         """Values of K, increasing, and the logarithms of their probabilities (which sum to 1)."""
 
-    @property
-    def log_mean(self) -> float:
-        return float(self.log_density(ZERO))
+    @cached_property
+    def mean(self) -> float:
+        k, log_p = self._table
+        return math.fsum((k * np.exp(log_p)).tolist())
 
     @cached_property
     def sd(self) -> float:
@@ -47,18 +48,14 @@ class Tabular(Law):
         return np.where(values[i] == k, log_p[i], -np.inf)
 
     @cached_property
-    def _tails(self) -> tuple[Array, Array]:
-        """Logarithms of the probabilities of the first i values of K, and of the others, for every i."""
-        p = np.exp(self._table[1])
+    def _log_beyond(self) -> Array:
+        """``log`` of the probability of all but the first i values of K, for every i."""
         with np.errstate(divide="ignore"):
-            below, above = np.log(np.append(0.0, np.cumsum(p))), np.log(np.append(np.cumsum(p[::-1])[::-1], 0.0))
-        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+            beyond = np.append(np.cumsum(np.exp(self._table[1])[::-1])[::-1], 0.0)
+            return np.asarray(np.minimum(np.log(beyond), 0.0), dtype=float)
 
     def log_sf(self, k: int) -> float:
-        return float(self._tails[1][np.searchsorted(self._table[0], float(k), side="right")])
-
-    def log_cdf(self, k: int) -> float:
-        return float(self._tails[0][np.searchsorted(self._table[0], float(k), side="right")])
+        return float(self._log_beyond[np.searchsorted(self._table[0], float(k), side="right")])
 
     @cached_property
     def _sums(self) -> tuple[PowerSum, PowerSum, PowerSum]:
@@ -73,10 +70,6 @@ class Tabular(Law):
 
     def log_density_slope(self, rank: Prob) -> Array:
         return self._sums[2].log_value(rank.log_q)
-
-    def log_parts(self, rank: Prob) -> tuple[Array, Array]:
-        log_f = logaddexp(self.log_prob_zero, self._sums[0].log_value(rank.log_q))
-        return log_f, self._sums[0].log_drop(np.zeros(()), log_minus(*rank))
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         base = np.asarray(lo.log_q, dtype=float)
@@ -142,10 +135,6 @@ class FinitePmf(Tabular):
     @property
     def max_runs(self) -> int | None:
         return self.probabilities[-1][0]
-
-    @property
-    def mean(self) -> float:
-        return math.fsum(k * p for k, p in self.probabilities)
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
