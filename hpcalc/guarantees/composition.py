@@ -13,20 +13,23 @@ import numpy as np
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import ZCDP
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_guarantee, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import (
+    Guarantee,
+    certain,
+    checked_count,
+    checked_guarantee,
+    checked_number,
+    checked_orders,
+)
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp
 
-__all__ = [
-    "ApproxDP",
-    "Composition",
-    "WithCore",
-    "compose",
-    "repeat",
-]
-
 _INF = math.inf
+
+
+def _log_keep(slack: float) -> float:
+    return math.log1p(-slack) if slack < 1.0 else -_INF
 
 
 class WithCore(Guarantee):
@@ -48,18 +51,15 @@ class WithCore(Guarantee):
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.core.warnings
 
-    def _log_profile(self, t: Array) -> Array:
-        return self._mixed(self.core._log_profile(t))
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.core.symmetric
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         return self.core.loss_steps() if self.slack == 0.0 else None
 
-    def region(self, rank: Prob) -> Prob:
-        return _slack_region(self.slack, self.core, rank)
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        return self.core.symmetric
+    def _log_profile(self, t: Array) -> Array:
+        return self._mixed(self.core._log_profile(t))
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         return self._mixed(self.core.log_profile_of(direction, t))
@@ -68,11 +68,33 @@ class WithCore(Guarantee):
         """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
         return inner if self.slack == 0.0 else logaddexp(math.log(self.slack), _log_keep(self.slack) + inner)
 
+    def region(self, rank: Prob) -> Prob:
+        """``v = slack + (1 - slack) V(u / (1 - slack))``, the region of the same mixture."""
+        if self.slack in (0.0, 1.0):
+            return certain(rank) if self.slack else self.core.region(rank)
+        keep, log_slack = _log_keep(self.slack), math.log(self.slack)
+        # 1 - u/(1-slack) = (1-u-slack)/(1-slack)
+        log_q = np.minimum(logsubexp(np.maximum(rank.log_q, log_slack), log_slack) - keep, 0.0)
+        log_u = np.where(rank.log_u - keep < -0.5, rank.log_u - keep, log1mexp(log_q))
+        inner = self.core.region(Prob(log_u, log_q))
+        return Prob(np.minimum(logaddexp(log_slack, keep + inner.log_u), 0.0), keep + inner.log_q)
+
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return _slack_tradeoff(self.slack, self.core.tradeoff(direction))
+        return self._beside(self.core.tradeoff(direction))
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return _slack_tradeoff(self.slack, self.core.attained_tradeoff(direction))
+        return self._beside(self.core.attained_tradeoff(direction))
+
+    def _beside(self, inner: Tradeoff | None) -> Tradeoff | None:
+        """Its curve: the event that gives everything away comes first, and is no part of the other input's."""
+        if inner is None or self.slack == 0.0:
+            return inner
+        keep, log_slack = _log_keep(self.slack), math.log(self.slack)
+        log_x = np.minimum(logaddexp(log_slack, keep + inner.x.log_u), 0.0)
+        log_w_rest = np.minimum(logaddexp(log_slack, keep + inner.w.log_q), 0.0)
+        x = Prob(np.append(-_INF, log_x), np.append(0.0, keep + inner.x.log_q))
+        w = Prob(np.append(-_INF, keep + inner.w.log_u), np.append(0.0, log_w_rest))
+        return Tradeoff(x, w, np.append(-_INF, inner.log_slope), inner.attained)
 
     @property
     def pure_epsilon(self) -> float:
@@ -97,6 +119,12 @@ class ApproxDP(WithCore):
         ε >= 0, in nats.
     delta : float
         δ in [0, 1].
+
+    Examples
+    --------
+    >>> base = ApproxDP(1.0, 1e-8)
+    >>> base.core, base.slack
+    (PureDP(epsilon=1.0), 1e-08)
     """
 
     epsilon: float
@@ -122,38 +150,6 @@ class ApproxDP(WithCore):
         return PureDP(self.epsilon)
 
 
-def _log_keep(slack: float) -> float:
-    return math.log1p(-slack) if slack < 1.0 else -_INF
-
-
-def _slack_tradeoff(slack: float, inner: Tradeoff | None) -> Tradeoff | None:
-    """The mixture's curve: the event that gives everything away comes first, and is no part of the other input's."""
-    if inner is None or slack == 0.0:
-        return inner
-    keep = _log_keep(slack)
-    log_slack, zero = math.log(slack), np.array([-_INF])
-    log_x = np.concatenate([zero, logaddexp(log_slack, keep + inner.x.log_u)])
-    log_w = np.concatenate([zero, keep + inner.w.log_u])
-    x = Prob(np.minimum(log_x, 0.0), np.concatenate([[0.0], keep + inner.x.log_q]))
-    w = Prob(log_w, np.concatenate([[0.0], np.minimum(logaddexp(log_slack, keep + inner.w.log_q), 0.0)]))
-    return Tradeoff(x, w, np.concatenate([zero, inner.log_slope]), inner.attained)
-
-
-def _slack_region(slack: float, core: Guarantee, rank: Prob) -> Prob:
-    """Region ``v = slack + (1 - slack) V(u / (1 - slack))`` of the same mixture."""
-    if slack == 0.0:
-        return core.region(rank)
-    if slack >= 1.0:
-        return certain(rank)
-    keep = math.log1p(-slack)
-    log_inner = np.minimum(rank.log_u - keep, 0.0)
-    # 1 - u/(1-slack) = (1-u-slack)/(1-slack)
-    log_inner_q = logsubexp(np.maximum(rank.log_q, math.log(slack)), math.log(slack)) - keep
-    log_inner = np.where(log_inner < -0.5, log_inner, log1mexp(np.minimum(log_inner_q, 0.0)))
-    inner = core.region(Prob(log_inner, np.minimum(log_inner_q, 0.0)))
-    return Prob(np.minimum(logaddexp(math.log(slack), keep + inner.log_u), 0.0), keep + inner.log_q)
-
-
 @dataclass(frozen=True)
 class Composition(WithCore):
     """All parts happen in one run (training, a noisy score on the training data, ...), so they compose.
@@ -161,11 +157,6 @@ class Composition(WithCore):
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
     (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
     where that is not too large, else through the summed Rényi curve. :attr:`how` says which.
-
-    Parameters
-    ----------
-    parts : tuple of (Guarantee, int)
-        Each part with the number of times it is used.
     """
 
     parts: tuple[tuple[Guarantee, int], ...]
@@ -238,7 +229,7 @@ class Composition(WithCore):
 
 def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:
     """Gaussians compose exactly: their ``1/sigma^2`` add."""
-    total = math.fsum(count * part.shift**2 for part, count in parts)
+    total = math.fsum(count * part.loss**2 for part, count in parts)
     return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
 
 
@@ -269,11 +260,8 @@ def repeat(base: Guarantee, count: int) -> Guarantee:
     InvalidInput
         If ``count`` is not a whole number >= 1.
     """
-    remedy = "give a whole number >= 1"
-    number = checked_number("compose", count, 1.0, 1e15, remedy)
-    if number != int(number):
-        raise InvalidInput("compose", count, remedy)
+    number = checked_count("compose", count, 1.0, 1e15, "give a whole number >= 1")
     if number == 1:
         return base
     parts = base.parts if isinstance(base, Composition) else ((checked_guarantee(base), 1),)
-    return Composition(tuple((part, times * int(number)) for part, times in parts))
+    return Composition(tuple((part, times * number) for part, times in parts))

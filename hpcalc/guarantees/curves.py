@@ -12,23 +12,15 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
-from hpcalc.guarantees.mechanisms import PureDP
+from hpcalc.guarantees.mechanisms import OneNumber, PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, search_orders, smaller, tradeoff_from_rdp
-from hpcalc.guarantees.search import dominating_pair
-from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.guarantees.tradeoff import Tradeoff, least_masses
 from hpcalc.logspace import Array, Prob, distinct, softplus
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "ZCDP",
-    "CurveBase",
-    "ProfileCurve",
-    "RDPCurve",
-    "cks_log_delta",
-]
 
 _INF = math.inf
 
@@ -88,7 +80,7 @@ class CurveBase(Guarantee):
 
 
 @dataclass(frozen=True)
-class ZCDP(CurveBase):
+class ZCDP(OneNumber, CurveBase):
     """ρ-zero-concentrated differential privacy (Bun and Steinke 2016): Rényi divergence at most ``ρ * order``.
 
     Parameters
@@ -104,14 +96,7 @@ class ZCDP(CurveBase):
 
     rho: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", checked_number("zcdp", self.rho, 0.0, _INF, "give ρ >= 0, for example 0.1"))
-
-    def describe(self) -> dict[str, Any]:
-        return {"zcdp": self.rho}
-
-    def label(self) -> str:
-        return f"{self.rho:.6g}-zCDP"
+    option, words, remedy = "zcdp", "{:.6g}-zCDP", "give ρ >= 0, for example 0.1"
 
     def group(self, size: int) -> ZCDP:
         return ZCDP(checked_group(size) ** 2 * self.rho)
@@ -265,7 +250,7 @@ class RDPCurve(_Points, CurveBase):
         return self._finite_points[0]
 
 
-class ProfileCurve(_Points):
+class ProfileCurve(_Points, DominatingPair):
     """A privacy profile known at finitely many points (ε, δ).
 
     Between points the chord in ``e^ε`` is used (the profile is convex in it), below the first the chord to its mirror
@@ -288,6 +273,16 @@ class ProfileCurve(_Points):
     option = "profile"
     refusals = ("this ε is given twice with different δ; keep one", "give at least one point (epsilon, delta)")
 
+    symmetric = True
+    attained = True
+
+    def __init__(
+        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(points, values, echo=echo)
+        for name, value in zip(("loss", "log_p", "log_q"), least_masses(self._arrays, self._arrays), strict=True):
+            object.__setattr__(self, name, value)
+
     @staticmethod
     def _checked(x: float, y: float) -> tuple[float, float]:
         epsilon = checked_number("profile", x, 0.0, 1e300, "give ε >= 0")
@@ -303,35 +298,11 @@ class ProfileCurve(_Points):
         return f"privacy profile at {len(self.points)} point{'s' * (len(self.points) > 1)}"
 
     @property
-    def pure_epsilon(self) -> float:
-        return min((e for e, d in self.points if d == 0.0), default=_INF)
-
-    def rdp(self, orders: Array | float) -> Array:
-        return PureDP(self.pure_epsilon).rdp(orders)
-
-    @cached_property
-    def pair(self) -> DominatingPair:
-        """The pair of laws whose profile is the lower convex hull of the points."""
-        return dominating_pair(self._arrays, self._arrays, attained=True)
-
-    @property
     def slack(self) -> float:  # type: ignore[override]
-        return min(self.pair.slack, math.exp(self._arrays[1][-1]))
-
-    @property
-    def core(self) -> Guarantee:
-        """The pair given that neither input gives itself away: what composes with other guarantees."""
-        return self.pair.core
+        return min(super().slack, math.exp(self._arrays[1][-1]))
 
     def _log_profile(self, t: Array) -> Array:
         known, log_delta = self._arrays
         before = np.searchsorted(known, t, side="right") - 1  # whose delta holds too, to the last digit as given
-        out = self.pair.log_profile(t)
+        out = super()._log_profile(t)
         return np.where(before >= 0, np.minimum(out, log_delta[before]), out)
-
-    @property
-    def breakpoints(self) -> Array:
-        return self.pair.breakpoints
-
-    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return self.pair.tradeoff(direction) if self.finite else None

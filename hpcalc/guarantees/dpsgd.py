@@ -26,7 +26,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
-from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Kinds, Tails
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
@@ -297,11 +297,9 @@ class DPSGD(WithCore):
         object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
         sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
         object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
-        steps_help = "give a whole number of steps >= 0"
-        steps = checked_number("dpsgd", self.steps, 0.0, 1e15, steps_help)
-        if steps != int(steps):
-            raise InvalidInput("dpsgd", self.steps, steps_help)
-        object.__setattr__(self, "steps", int(steps))
+        object.__setattr__(
+            self, "steps", checked_count("dpsgd", self.steps, 0.0, 1e15, "give a whole number of steps >= 0")
+        )
         object.__setattr__(self, "records", checked_group(self.records))
 
     def describe(self) -> dict[str, Any]:
@@ -398,8 +396,7 @@ def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulatio
     whole = "give a whole number >= 1"
     numbers = {"examples": examples, "batch_size": batch_size, "accumulation": accumulation}
     for name, value in numbers.items():
-        if checked_number(name, value, 1.0, 1e15, whole) != int(value):
-            raise InvalidInput(name, value, whole)
+        checked_count(name, value, 1.0, 1e15, whole)
     checked_number("epochs", epochs, 0.0, 1e12, "give a number of epochs >= 0")
     batch = int(batch_size) * int(accumulation)
     if batch > int(examples):

@@ -15,16 +15,6 @@ from hpcalc.guarantees.loss_grid import Kinds, Tails
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
 
-__all__ = [
-    "Guarantee",
-    "certain",
-    "checked_group",
-    "checked_guarantee",
-    "checked_number",
-    "checked_orders",
-    "normal_score",
-]
-
 _INF = math.inf
 
 
@@ -223,13 +213,19 @@ def checked_number(
     return number
 
 
+def checked_count(parameter: str, value: Any, low: float, high: float, remedy: str) -> int:
+    """A whole number in [low, high]."""
+    number = checked_number(parameter, value, low, high, remedy)
+    if number != int(number):
+        raise InvalidInput(parameter, value, remedy)
+    return int(number)
+
+
 def checked_group(size: int) -> int:
     """A number of records >= 1."""
-    remedy = "give the largest number of records of one person, a whole number >= 1"
-    number = checked_number("group", size, 1.0, 1e6, remedy)
-    if number != int(number):
-        raise InvalidInput("group", size, remedy)
-    return int(number)
+    return checked_count(
+        "group", size, 1.0, 1e6, "give the largest number of records of one person, a whole number >= 1"
+    )
 
 
 def checked_orders(orders: Array | float) -> Array:

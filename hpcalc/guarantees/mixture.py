@@ -26,8 +26,6 @@ from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, logsumexp
 
-__all__ = ["Listed", "Mixture", "WorstOf"]
-
 _INF = math.inf
 
 

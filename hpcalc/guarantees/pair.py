@@ -13,8 +13,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +25,6 @@ from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
 from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
-
-__all__ = ["DominatingPair"]
 
 _INF = math.inf
 _NODES = 300  # of a grid of ranks, at corners
@@ -51,7 +48,6 @@ class DominatingPair(Guarantee):
     log_p: Array
     log_q: Array
     attained: bool = False
-    echo: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for log_mass in (self.log_p, self.log_q):
@@ -67,11 +63,11 @@ class DominatingPair(Guarantee):
         return cls((log_p - log_q)[order], log_p[order], log_q[order], attained)
 
     def describe(self) -> dict[str, Any]:
-        return dict(self.echo)
+        return {}
 
     def reversed(self) -> DominatingPair:
         """The pair (Q, P)."""
-        return DominatingPair(-self.loss[::-1], self.log_q[::-1], self.log_p[::-1], self.attained, self.echo)
+        return DominatingPair(-self.loss[::-1], self.log_q[::-1], self.log_p[::-1], self.attained)
 
     @cached_property
     def symmetric(self) -> bool:  # type: ignore[override]

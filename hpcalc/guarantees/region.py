@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import Array, Indices, Prob, logsubexp
-
-__all__ = ["RenyiCurve", "region_from_rdp", "search_orders", "smaller", "times_expm1", "tradeoff_from_rdp"]
 
 #: Normal scores of the points that are solved for every base, and of the few among them that are solved afresh.
 _SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
@@ -27,14 +26,6 @@ _STEP = 1e-3  # of the differences of a Rényi curve, relative to order - 1
 _LEAST = 1e-8  # closer to order 1 nothing is gained, and these differences lose their digits
 _MOST = 1e8
 _ROUNDS = 20
-
-
-class RenyiCurve(Protocol):
-    """Anything hashable with a Rényi curve."""
-
-    def rdp(self, orders: Array) -> Array: ...
-
-    def __hash__(self) -> int: ...
 
 
 class _Solved(NamedTuple):
@@ -121,7 +112,7 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
     return out
 
 
-def region_from_rdp(base: RenyiCurve, rank: Prob, orders: Array | None) -> Prob:
+def region_from_rdp(base: Guarantee, rank: Prob, orders: Array | None) -> Prob:
     """Upper bounds on v at each rank u, any shape, from the orders given; from all orders where that is None."""
     log_u, log_q = (np.ravel(part).astype(float) for part in rank)
     inside = np.isfinite(log_u) & np.isfinite(log_q)
@@ -138,7 +129,7 @@ def smaller(a: Prob, b: Prob) -> Prob:
     return Prob(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
 
 
-def tradeoff_from_rdp(base: RenyiCurve, orders: Array | None) -> Tradeoff | None:
+def tradeoff_from_rdp(base: Guarantee, orders: Array | None) -> Tradeoff | None:
     """The trade-off curve that a Rényi curve allows, each point with the tangent of the order that binds there.
 
     One order allows a convex set of points (u, v), so its tangent at the point found limits all of the region.
@@ -159,7 +150,7 @@ def tradeoff_from_rdp(base: RenyiCurve, orders: Array | None) -> Tradeoff | None
     return from_points(x, w, np.maximum.accumulate(log_slope[sound]))
 
 
-def _of_orders(base: RenyiCurve, u: Prob, orders: Array) -> _Solved:
+def _of_orders(base: Guarantee, u: Prob, orders: Array) -> _Solved:
     """The least v over the orders given: from one order to the one that its v breaks most, until none is broken."""
     finite = orders[np.isfinite(orders)]
     budget = (finite - 1.0) * base.rdp(finite)
@@ -186,14 +177,14 @@ def _of_orders(base: RenyiCurve, u: Prob, orders: Array) -> _Solved:
 
 
 @lru_cache(maxsize=32)
-def _nodes(base: RenyiCurve) -> tuple[Array, _Solved]:
+def _nodes(base: Guarantee) -> tuple[Array, _Solved]:
     """Logits of points solved over all orders: always the same ones, so that answers do not turn on other questions."""
     u = Prob.from_normal(_SPARSE)
     logit = u.log_u - u.log_q
     return logit, _improved(base, u, logit, _of_orders(base, u, search_orders()[::12]))
 
 
-def _improved(base: RenyiCurve, u: Prob, logit: Array, near: _Solved) -> _Solved:
+def _improved(base: Guarantee, u: Prob, logit: Array, near: _Solved) -> _Solved:
     """What binds among all orders, starting from the points solved ``near`` these, given by increasing ``logit`` u.
 
     At the least v no order is broken, and the best one just not: Newton's method on h = order - 1 finds the order that

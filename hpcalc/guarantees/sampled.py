@@ -20,8 +20,6 @@ from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.search import FEW, FLOOR, profile_pair, sum_in_rows
 from hpcalc.logspace import Array, logaddexp, logsubexp, logsumexp
 
-__all__ = ["on_a_sample", "then_on_the_rest"]
-
 
 def on_a_sample(search: DominatingPair, rate: float) -> DominatingPair:
     """The search on a sample of the records at ``rate``, 0 < rate < 1.

@@ -17,8 +17,6 @@ from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import least_masses
 from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
 
-__all__ = ["FEW", "FLOOR", "composed", "dominating_pair", "pair_of", "profile_nodes", "profile_pair", "sum_in_rows"]
-
 _INF = math.inf
 FLOOR = -100.0  # profiles are followed down to this log delta; what is left counts as an infinite loss
 _FAR = 2.0**30  # a loss beyond all others

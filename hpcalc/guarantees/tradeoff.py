@@ -14,8 +14,6 @@ import numpy as np
 
 from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
-__all__ = ["Tradeoff", "from_masses", "from_points", "least_masses"]
-
 _RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
 _ROUNDING = -30.0  # logarithm of the relative error of a mass
 

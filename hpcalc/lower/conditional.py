@@ -39,7 +39,7 @@ def conditional_lower_bound(
     Rényi curve is known, the top block and the bad outcome of a mechanism of three outcomes.
     """
     if log_delta == -math.inf:
-        least = RefinedConditional(base, accept).pure_epsilon if base.exact_profile else math.inf
+        least = RefinedConditional(base, accept).pure_epsilon if _has_pair(base) else math.inf
         return LowerBound(rounded_down(least, log_delta), DOMINATING) if least < math.inf else None
     found: list[LowerBound] = []
     if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
@@ -58,13 +58,18 @@ def _attained(base: Guarantee) -> Iterator[tuple[Callable[[Prob], Prob], str]]:
     """Regions of real pairs that meet the guarantee, with their names."""
     if isinstance(base, ZCDP) and 0.0 < base.rho < 1e6:
         yield Gaussian(1.0 / math.sqrt(2.0 * base.rho)).region, "Gaussian"
-    if base.exact_profile and not base.core.has_own_pair:
+    if _has_pair(base) and not base.core.has_own_pair:
         yield base.region, DOMINATING
     elif base.core.has_own_pair:
         for direction in (0, 1):
             curve = base.attained_tradeoff(direction)
             if curve is not None:
                 yield _polygon(curve.x.complement(), curve.w.complement()), DOMINATING
+
+
+def _has_pair(base: Guarantee) -> bool:
+    """Whether the region is a mechanism's, not that of a pair which only dominates."""
+    return base.exact_profile and (base.loss_attained or base.attained_tradeoff() is not None)
 
 
 def _polygon(u: Prob, v: Prob) -> Callable[[Prob], Prob]:
