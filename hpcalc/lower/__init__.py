@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 
 from hpcalc.bounds import Bound
-from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
@@ -55,5 +54,4 @@ def lower_bound(
     # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
     if own is not None or base.exact_profile or base.core.has_own_pair or log_delta == -math.inf:
         return own
-    cells = next((bound.cells for bound in bounds if isinstance(bound, RefinedRenyi)), None)
-    return few_outcomes_beside_slack(base, law, log_delta, upper, cells)
+    return few_outcomes_beside_slack(base, law, log_delta)

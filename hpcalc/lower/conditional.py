@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hpcalc.bounds.conditional import RefinedConditional, epsilon_score, search
-from hpcalc.bounds.renyi import enclosure
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee
-from hpcalc.laws import TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob
-from hpcalc.lower.few_outcomes import three_outcomes
+from hpcalc.lower.few_outcomes import few_outcomes
 from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
 
 
@@ -21,9 +19,6 @@ class _Accepted:
 
     def __init__(self, accept: float) -> None:
         self._log_accept = math.log(accept)
-
-    def log_density(self, rank: Prob) -> Array:
-        return -np.maximum(rank.log_u, self._log_accept)
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         """Chance of the last accepted block; NaN where too little is accepted."""
@@ -43,9 +38,8 @@ def conditional_lower_bound(
         return LowerBound(rounded_down(least, log_delta), DOMINATING) if least < math.inf else None
     found: list[LowerBound] = []
     if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
-        cells = enclosure(base, TruncatedNegativeBinomial(1.0, accept))
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
-        point = three_outcomes(cells, _Accepted(accept), log_delta, upper, logit)
+        point = few_outcomes(base, _Accepted(accept), log_delta, np.array([logit]))
         if point is not None:
             found.append(point)
     for region, name in _attained(base):
