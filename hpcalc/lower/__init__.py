@@ -17,37 +17,18 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
 from hpcalc.lower.few_outcomes import few_outcomes_beside_slack
-from hpcalc.lower.mechanism import LowerBound
-from hpcalc.lower.path import path_lower_bound
+from hpcalc.lower.mechanism import LowerBound, path_lower_bound
 
 __all__ = ["LowerBound", "conditional_lower_bound", "lower_bound"]
 
 
-def lower_bound(
-    base: Guarantee, law: RunCount, log_delta: float, upper: float = math.inf, bounds: Sequence[Bound] = ()
-) -> LowerBound | None:
-    """Best lower bound among the mechanisms that fit the base.
+def lower_bound(base: Guarantee, law: RunCount, log_delta: float, bounds: Sequence[Bound] = ()) -> LowerBound | None:
+    """Best lower bound on the search's ε at δ among the mechanisms that fit the base; ``bounds`` are those at hand.
 
-    Parameters
-    ----------
-    base : Guarantee
-        One run's guarantee.
-    law : RunCount
-        Law of K.
-    log_delta : float
-        Natural logarithm of δ.
-    upper : float
-        The reported ε (tells where to look; may be inf).
-    bounds : sequence of Bound
-        Bounds at hand, which tell where to look.
-
-    Returns
-    -------
-    LowerBound or None
-        None where no mechanism is known (δ = 0 with a base that is not pure, no finite guarantee).
+    None where no mechanism is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
     if isinstance(law, Threshold):
-        return conditional_lower_bound(base, law.accept, log_delta, upper)
+        return conditional_lower_bound(base, law.accept, log_delta)
     if not isinstance(law, Law):
         return None
     own = path_lower_bound(base, law, log_delta, bounds)

@@ -25,9 +25,7 @@ class _Accepted:
         return np.where(hi.log_u >= self._log_accept, log_width - hi.log_u, np.nan)
 
 
-def conditional_lower_bound(
-    base: Guarantee, accept: float, log_delta: float, upper: float = math.inf
-) -> LowerBound | None:
+def conditional_lower_bound(base: Guarantee, accept: float, log_delta: float) -> LowerBound | None:
     """Lower bound for "run until accepted".
 
     Where a pair attains the region, the accepted set holds some of the highest losses and else the lowest; where only a

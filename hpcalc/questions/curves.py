@@ -111,8 +111,7 @@ def _out_of_reach(result: BoundResult, profile: Points, floor: float) -> Points:
     points = []
     sources = [bound.source for bound in result.bounds]
     for level in np.linspace(-0.5, max(floor, profile[-1][1]), _LEVELS).tolist():
-        upper = next((x for x, y in profile if y <= level), profile[-1][0])
-        low = lower_bound(result.base, result.runs, level * _LOG10, upper, sources)
+        low = lower_bound(result.base, result.runs, level * _LOG10, sources)
         if low is not None and 0.0 < low.epsilon < math.inf:
             points.append((low.epsilon, level))
     return tuple(points) if len(points) > 1 else ()

@@ -347,7 +347,7 @@ def search_cost(
         runs,
         asked,
         tuple(found),
-        lower_bound(base, runs, log_delta, best, sources) if lower and base.finite and not asked.no_mechanism else None,
+        lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None,
         single,
         _composition(base, runs, log_delta, rule) if lower and asked.plain else None,
         None if max_epsilon is None else float(max_epsilon),

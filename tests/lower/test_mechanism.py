@@ -11,7 +11,7 @@ from grid import grid_of, grid_of_pair, least_delta
 
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
 from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
-from hpcalc.lower.path import path_lower_bound
+from hpcalc.lower.mechanism import path_lower_bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 
