@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcalc.laws.helpers import ONE, log_mean_exp, times
 from hpcalc.laws.law import Law
-from hpcalc.laws.tails import log_integral
+from hpcalc.laws.probabilities import log_integral
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
 
 

@@ -134,9 +134,6 @@ class AtMost(_Cut):
         """``log P[K <= m]`` under the law before the condition."""
         return float(logsumexp(self.law.log_pmf(np.arange(self.m + 1.0))))
 
-    def thin(self, log_keep: float) -> AtMost:
-        return AtMost(self.law.thin(log_keep), self.m)
-
 
 @dataclass(frozen=True)
 class Clamped(_Cut):

@@ -12,7 +12,7 @@ from hpcalc.laws.affine import AffinePower
 from hpcalc.laws.helpers import checked_keep, mean_of_some, positive, probability, whole_number
 from hpcalc.laws.law import Echo, SameCount
 from hpcalc.laws.negative_binomial import Geometric
-from hpcalc.laws.tails import log_binomial_pmf, log_poisson_pmf
+from hpcalc.laws.probabilities import log_binomial_pmf, log_poisson_pmf
 from hpcalc.logspace import Array, Prob
 
 

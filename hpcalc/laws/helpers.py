@@ -56,11 +56,11 @@ def checked_keep(log_keep: float) -> float:
     return finite_number("log_keep", log_keep, "give log(1 - delta0) with 0 <= delta0 < 1", lambda x: x <= 0.0)
 
 
-def log_minus(log_u: Array, log_q: Array) -> Array:
-    """``log(-log q)`` for ``q = 1 - u``, for u below the smallest double too."""
-    # -log q is u itself from e^-40 down
-    near = np.log(np.maximum(-np.asarray(log_q), math.exp(-40.0)))
-    return np.asarray(near + np.minimum(np.asarray(log_u) + 40.0, 0.0), dtype=float)
+def log_hazard(log_x: Array) -> Array:
+    """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
+    # -log(1 - x) is x itself from e^-40 down
+    near = np.log(np.maximum(-log1mexp(log_x), math.exp(-40.0)))
+    return np.asarray(near + np.minimum(log_x + 40.0, 0.0), dtype=float)
 
 
 def log_mean_exp(x: Array | float) -> Array:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+import random
 from abc import ABC, abstractmethod
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import ONE, ZERO, finite_number, sharper
-from hpcalc.laws.inversion import HEAD, Inverse
-from hpcalc.laws.tails import log_integral
+from hpcalc.laws.probabilities import HEAD, Inverse, log_integral
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
-
-if TYPE_CHECKING:
-    import random
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 

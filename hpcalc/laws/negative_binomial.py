@@ -14,7 +14,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.laws.affine import AffinePower
 from hpcalc.laws.helpers import checked_keep, finite_number, mean_of_some, probability
 from hpcalc.laws.law import Echo, safe_exp
-from hpcalc.laws.tails import log_beta
+from hpcalc.laws.probabilities import log_beta
 from hpcalc.logspace import Array, log1mexp, log_expm1
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.laws.powersums import PowerSum, log1mexp_minus
-from hpcalc.laws.tails import log_binomial_pmf, log_integral, stirling_correction
+from hpcalc.laws.probabilities import log_binomial_pmf, log_integral, stirling_correction
+from hpcalc.laws.tabulated import PowerSum, log1mexp_minus
 
 
 @pytest.mark.parametrize("n", [1, 7, 40, 10**6])
@@ -59,7 +59,7 @@ def tables():
 
 @pytest.mark.parametrize(("k", "log_w"), [t[1:] for t in tables()], ids=[t[0] for t in tables()])
 def test_against_mpmath(k, log_w, monkeypatch):
-    monkeypatch.setattr("hpcalc.laws.powersums._DENSE", 100)
+    monkeypatch.setattr("hpcalc.laws.tabulated._DENSE", 100)
     total = PowerSum(k, log_w)
     log_x = np.array([0.0, -1e-9, -1e-3, -0.1, -40.0])
     log_h = np.array([-900.0, -30.0, -6.0, 0.5, math.inf])
