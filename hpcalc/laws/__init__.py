@@ -13,11 +13,11 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, Clamped, at_least_one, at_most, clamp
+from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped, at_least_one, at_most, clamp
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
 from hpcalc.laws.family import did_you_mean, make_law, parse_law
 from hpcalc.laws.helpers import finite_number
-from hpcalc.laws.law import BestOfK, Law, RunCount, checked_law
+from hpcalc.laws.law import Law, RunCount, checked_law
 from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
 from hpcalc.laws.tabulated import FinitePmf
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import finite_number, sharper, whole_number
-from hpcalc.laws.law import BestOfK, Echo, Law, RunCount, SameCount, checked_law, of_law
+from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, logaddexp, logsubexp, logsumexp
 
@@ -176,7 +176,7 @@ def clamp(law: RunCount, m: int) -> Law:
 
 
 @dataclass(frozen=True)
-class Adaptive(SameCount, BestOfK):
+class Adaptive(SameCount):
     """Best-of-K where every candidate's law has a density in [low, high] relative to one fixed prior.
 
     A run's candidate may depend on everything seen before, the data included; K itself must not depend on outcomes.
@@ -251,3 +251,7 @@ class Adaptive(SameCount, BestOfK):
         if self.low == 1.0:  # high v >= v = 1 - low (1 - v) throughout
             return np.zeros(0)
         return np.array([(1.0 - self.low) / (self.high - self.low)])
+
+
+#: A law with what is known of the winner's rank, ties broken at random: what the exact price of best-of-K is made of.
+BestOfK: TypeAlias = Law | Adaptive

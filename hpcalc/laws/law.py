@@ -124,33 +124,7 @@ def checked_law(value: object) -> RunCount:
     return value
 
 
-class BestOfK(RunCount):
-    """A law of K with what is known of the winner's rank: what the exact price of best-of-K is made of.
-
-    With ties broken at random, the search's output has density at most ``exp(log_upper_density(u))`` with respect to
-    one run, u the probability that one run ranks at or above it, and at least ``exp(log_lower_density(v))`` on a
-    neighbouring input, v the same there. Both fall, and are convex between :attr:`density_breakpoints`.
-    """
-
-    @abstractmethod
-    def log_upper_density(self, rank: Prob) -> Array:
-        """Logarithm of the most that the density of the winner may be at rank u."""
-
-    @abstractmethod
-    def log_lower_density(self, rank: Prob) -> Array:
-        """Logarithm of the least that the density of the winner may be at rank v, on a neighbouring input."""
-
-    @abstractmethod
-    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
-        """``log`` of minus the derivative of the lower density; at a breakpoint that to the right, or to the left."""
-
-    @property
-    def density_breakpoints(self) -> Array:
-        """Ranks v at which the lower density changes its formula, increasing."""
-        return np.zeros(0)
-
-
-class Law(BestOfK):
+class Law(RunCount):
     """A law used to run K times, each on a candidate drawn afresh, and to release the best output.
 
     In what follows u is the rank of an output, f the generating function of K.
@@ -162,13 +136,19 @@ class Law(BestOfK):
     array(-inf)
     """
 
+    #: Ranks at which the lower density of the winner changes its formula, increasing.
+    density_breakpoints: Array = np.zeros(0)
+
     def log_upper_density(self, rank: Prob) -> Array:
+        """``log`` of the most that the winner's density, relative to one run, may be where a run ranks above with u."""
         return self.log_density(rank)
 
     def log_lower_density(self, rank: Prob) -> Array:
+        """``log`` of the least that it may be on a neighbouring input; both fall, convex between breakpoints."""
         return self.log_density(rank)
 
     def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
+        """``log`` of minus the derivative of the lower density; at a breakpoint that to the right, or to the left."""
         return self.log_density_slope(rank)
 
     @abstractmethod
