@@ -91,3 +91,10 @@ class DataFileError(HpcalcError):
     """A file or stream could not be read or written (its *contents* being wrong is :class:`InvalidInput`)."""
 
     exit_code = ExitCode.FILE_ERROR
+
+
+def require(*rules: tuple[str, object, bool, str]) -> None:
+    """Refuse the first (parameter, value, whether it is legal, remedy) that is not legal."""
+    for parameter, value, legal, remedy in rules:
+        if not legal:
+            raise InvalidInput(parameter, value, remedy)

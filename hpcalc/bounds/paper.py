@@ -235,8 +235,9 @@ class EveryRun(Bound):
         return np.array([delta_at(self._all, float(epsilon)).value for epsilon in epsilons])
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        rules = (rule, "cks") if rule == "best" else (rule,)  # a sum of curves may be below what is convolved
         try:
-            return epsilon_at(self._all, log_delta, rule)
+            return min((epsilon_at(self._all, log_delta, each) for each in rules), key=lambda answer: answer.value)
         except NoFiniteBound:
             return Conversion(_INF, PURE)
 

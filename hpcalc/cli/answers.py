@@ -42,7 +42,7 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     deltas = {one["delta"] for one, _ in others}
     if case.source("delta") is None and len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
-    from hpcalc.questions.everything import total as together
+    from hpcalc.questions.release import total as together
 
     delta = case["delta"] if case.source("delta") is not None else max(deltas)
     results = {str(one.name): result for one, result in others}

@@ -16,11 +16,10 @@ from hpcalc.output.digits import fixed, short
 from hpcalc.output.phrases import law_words, run_words
 from hpcalc.questions.comparing import CompareResult
 from hpcalc.questions.curves import search_curves
-from hpcalc.questions.measures import Aims
+from hpcalc.questions.measures import Aims, UtilityResult
 from hpcalc.questions.planning import PlanResult
 from hpcalc.questions.rows import law_document, quantile_or_none
 from hpcalc.questions.search_cost import BoundResult
-from hpcalc.questions.usefulness import UtilityResult
 
 __all__ = ["ONE_RUN", "Axis", "Panel", "Series", "panels_of"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcalc.bounds import named_by
 from hpcalc.conversion import RULES, log_of_delta
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.logspace import Array
@@ -39,28 +39,25 @@ class Asked:
 
     def __post_init__(self) -> None:
         named_by(self.method)
-        if self.conversion not in RULES:
-            raise InvalidInput("conversion", self.conversion, "give best, cks, mironov or exact")
         if self.orders is not None:
             object.__setattr__(self, "orders", tuple(map(float, self.orders)))
-        for order in self.listed:
-            if not order > 1.0:
-                raise InvalidInput("orders", order, "give Rényi orders > 1 (inf is allowed)")
         log_of_delta(self.delta)
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "then", tuple(map(checked_guarantee, self.then)))
-        if not (self.searches == int(self.searches) and self.searches >= 1):
-            raise InvalidInput("searches", self.searches, "give a whole number >= 1")
-        if self.subset is not None and not 0.0 < self.subset < 1.0:
-            raise InvalidInput("subset", self.subset, "give a sampling rate between 0 and 1, e.g. 0.1")
-        if self.then_on not in ("all", "rest"):
-            raise InvalidInput("then_on", self.then_on, "give all or rest")
-        if self.then_on == "rest" and (self.subset is None or not self.then):
-            raise InvalidInput("then_on", self.then_on, "needs a subset, and what is released after the search")
-        if self.density is not None and not 0.0 < self.density[0] <= 1.0 <= self.density[1]:
-            raise InvalidInput("density", self.density, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH")
-        if self.examples is not None and not self.examples >= 1:
-            raise InvalidInput("examples", self.examples, "give a number >= 1")
+        low, high = self.density or (1.0, 1.0)
+        rest = self.then_on == "rest" and (self.subset is None or not self.then)
+        share = self.subset is None or 0.0 < self.subset < 1.0
+        whole = self.searches == int(self.searches) and self.searches >= 1
+        require(
+            ("conversion", self.conversion, self.conversion in RULES, "give best, cks, mironov or exact"),
+            *(("orders", order, order > 1.0, "give Rényi orders > 1 (inf is allowed)") for order in self.listed),
+            ("searches", self.searches, whole, "give a whole number >= 1"),
+            ("subset", self.subset, share, "give a sampling rate between 0 and 1, e.g. 0.1"),
+            ("then_on", self.then_on, self.then_on in ("all", "rest"), "give all or rest"),
+            ("then_on", self.then_on, not rest, "needs a subset, and what is released after the search"),
+            ("density", self.density, 0.0 < low <= 1.0 <= high, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH"),
+            ("examples", self.examples, self.examples is None or self.examples >= 1, "give a number >= 1"),
+        )
 
     @property
     def log_delta(self) -> float:

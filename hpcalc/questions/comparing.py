@@ -15,12 +15,12 @@ from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
-from hpcalc.questions.accountant import Accountant, Progress, Ticker, cost_fields
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.rows import gate, head, known, length_fields, upper
-from hpcalc.questions.solving import Solution, law_of_success, solve_runs, unreachable
+from hpcalc.questions.search_cost import Progress
+from hpcalc.questions.solving import Accountant, Solution, Ticker, cost_fields, law_of_success, solve_runs, unreachable
 
 __all__ = ["CompareResult", "compare", "parse_sweep"]
 

@@ -1,4 +1,4 @@
-"""What a random number of runs is worth.
+"""``utility``: what a random number of runs is worth, and how long the search takes.
 
 Everything follows from the law of K alone: a good candidate is found unless every run misses it, and the best of K
 scores is distributed as ``f`` of one run's distribution function, f the probability generating function of K.
@@ -13,21 +13,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcalc.errors import InvalidInput
-from hpcalc.laws import AtLeastOne, Law, RunCount, finite_number
+from hpcalc.answer import Answer
+from hpcalc.errors import ExitCode, InvalidInput, require
+from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law, finite_number
 from hpcalc.logspace import Array, Prob
+from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
-__all__ = ["SCORES_COST", "Aims", "BestScore", "best_score", "success_probability"]
+__all__ = ["Aims", "BestScore", "UtilityResult", "best_score", "success_probability", "utility"]
 
-SCORES_COST = (
+_SCORES_COST = (
     "scores measured on the private data are not free: take them from public data, or count their cost in the "
     "guarantee of one run"
 )
-_MEASURES = {"quantile": "expected_quantile", "success": "success_probability", "score": "expected_score"}
+_NEEDS_RATE = "needs the chance that one run is good: give --success-rate"
+#: What a plan may maximize: its key, and a superlative, its name and its digits for people.
+_GOALS = {
+    "quantile": ("expected_quantile", "highest", "expected quantile", ".4f"),
+    "success": ("success_probability", "highest", "chance of success", ".4f"),
+    "score": ("expected_score", "best", "expected score", ".5g"),
+    "runs": ("mean_runs", "largest", "mean number of runs", ".4g"),
+}
 
 
 def success_probability(law: Law, p: float) -> float:
@@ -137,7 +147,7 @@ class Aims:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What must be said beside scores."""
-        return () if self.scores is None else (SCORES_COST,)
+        return () if self.scores is None else (_SCORES_COST,)
 
     def success(self, runs: RunCount) -> float | None:
         """Chance that the search finds a good run."""
@@ -154,38 +164,138 @@ class Aims:
     def fields(self, runs: RunCount) -> dict[str, float]:
         """The measures that were asked for, by their published keys."""
         score = self.score(runs)
-        found = {
-            "expected_quantile": runs.expected_quantile if isinstance(runs, Law) else None,
-            "success_probability": self.success(runs),
-            "expected_score": None if score is None else score.expected,
-        }
-        return {key: value for key, value in found.items() if value is not None}
+        return known(
+            expected_quantile=runs.expected_quantile if isinstance(runs, Law) else None,
+            success_probability=self.success(runs),
+            expected_score=None if score is None else score.expected,
+        )
 
     def goal(self, maximize: str | None) -> str:
         """What is maximized: as asked, else the score if scores were given, else success, else the quantile."""
         if maximize is None:
             return "score" if self.scores is not None else "success" if self.success_rate is not None else "quantile"
-        if maximize not in (*_MEASURES, "runs"):
-            raise InvalidInput("maximize", maximize, f"give one of {', '.join((*_MEASURES, 'runs'))}")
-        if maximize == "success" and self.success_rate is None:
-            raise InvalidInput("maximize", maximize, "needs the chance that one run is good: give --success-rate")
-        if maximize == "score" and self.scores is None:
-            raise InvalidInput("maximize", maximize, "needs scores of single runs: give --scores")
+        require(
+            ("maximize", maximize, maximize in _GOALS, f"give one of {', '.join(_GOALS)}"),
+            ("maximize", maximize, maximize != "success" or self.success_rate is not None, _NEEDS_RATE),
+            ("maximize", maximize, maximize != "score" or self.scores is not None,
+             "needs scores of single runs: give --scores"),
+        )  # fmt: skip
         return maximize
 
     def worth(self, goal: str, runs: RunCount) -> float:
         """How much a law is worth under a goal (more is better; -inf where it cannot be said)."""
         if goal == "runs":
             return runs.log_mean
-        value = self.fields(runs).get(_MEASURES[goal], -math.inf)
+        value = self.fields(runs).get(_GOALS[goal][0], -math.inf)
         return -value if goal == "score" and self.minimize else value
 
     def told(self, goal: str, runs: RunCount) -> tuple[str, str, str]:
         """The goal in words: a superlative, the measure, a law's value."""
-        worth = self.worth(goal, runs)
-        return {
-            "quantile": ("highest", "expected quantile", f"{worth:.4f}"),
-            "success": ("highest", "chance of success", f"{worth:.4f}"),
-            "score": ("best", "expected score", f"{-worth if self.minimize else worth:.5g}"),
-            "runs": ("largest", "mean number of runs", f"{runs.mean:.4g}"),
-        }[goal]
+        _, most, name, digits = _GOALS[goal]
+        worth = runs.mean if goal == "runs" else self.worth(goal, runs)
+        return most, name, f"{-worth if goal == 'score' and self.minimize else worth:{digits}}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UtilityResult(Answer):
+    """What a law of K is worth; what is None was not asked, or is not known where the first accepted run is released.
+
+    ``expected_quantile`` is ``E[K/(K+1)]``.
+    """
+
+    runs: RunCount
+    aims: Aims
+    expected_quantile: float | None
+    success_probability: float | None = None
+    score: BestScore | None = None
+
+    exit_code = ExitCode.OK
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about these numbers."""
+        out = []
+        if self.runs.prob_zero > 0.5:
+            out.append(f"with probability {self.runs.prob_zero:.4g} the search runs nothing")
+        out.extend(self.aims.warnings)
+        if self.score is not None and self.score.prob_top > 0.5:
+            out.append(
+                f"the best score given is reached with probability {self.score.prob_top:.3g}: "
+                f"{self.score.count} scores say little about a search of this length"
+            )
+        return tuple(out)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the published keys."""
+        out: dict[str, Any] = {
+            **head("utility"),
+            "law": law_document(self.runs),
+            "mean_runs": finite(self.runs.mean),
+            "sd_runs": finite(self.runs.sd),
+            "prob_zero": self.runs.prob_zero,
+            **length_fields(self.runs, 50, 95, 99),
+            **known(expected_quantile=self.expected_quantile),
+        }
+        if self.success_probability is not None:
+            out |= {"success_rate": self.aims.success_rate, "success_probability": self.success_probability}
+        score = self.score
+        if score is not None:
+            out["expected_score"] = score.expected
+            out["score"] = {
+                **{key: getattr(score, key) for key in ("median", "p5", "p95", "single_run", "count")},
+                "prob_best_given": score.prob_top,
+                "best_is": "smallest" if self.aims.minimize else "largest",
+            }
+        if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
+            out["reason"] = "a number of runs above 1e300 is shown as null"
+        return {**out, "warnings": list(self.warnings)}
+
+
+def utility(
+    runs: RunCount,
+    *,
+    success_rate: float | None = None,
+    scores: Iterable[float] | None = None,
+    minimize: bool = False,
+) -> UtilityResult:
+    """What a random number of runs is worth, and how long it takes.
+
+    Parameters
+    ----------
+    runs : RunCount
+        Law of the number of runs.
+    success_rate : float, optional
+        Probability in (0, 1] that one run is good.
+    scores : iterable of float, optional
+        Scores of single runs, from public data or pilot runs that were paid for.
+    minimize : bool
+        Whether the least score is the best.
+
+    Returns
+    -------
+    UtilityResult
+
+    Raises
+    ------
+    InvalidInput
+        For values outside their range, and for scores of a search that stops at the first accepted run.
+
+    References
+    ----------
+    Papernot and Steinke 2022, Section 3.5 and Appendix A.2.1.
+
+    Examples
+    --------
+    >>> from hpcalc.laws import Poisson
+    >>> answer = utility(Poisson(10.0), success_rate=0.01)
+    >>> round(answer.expected_quantile, 6), round(answer.success_probability, 6)
+    (0.900005, 0.095163)
+    """
+    checked_law(runs)
+    if not isinstance(runs, Law):
+        for name, value in (("success_rate", success_rate), ("scores", scores)):
+            if value is not None:
+                raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
+        return UtilityResult(runs, Aims(), None)
+    aims = Aims.of(success_rate, scores, minimize)
+    return UtilityResult(runs, aims, runs.expected_quantile, aims.success(runs), aims.score(runs))

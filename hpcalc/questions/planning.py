@@ -17,19 +17,11 @@ from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.logspace import Array, round_down, round_up
-from hpcalc.questions import rows
-from hpcalc.questions.accountant import Accountant, Progress, Ticker
+from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
-from hpcalc.questions.solving import (
-    NOISES,
-    Solution,
-    solve_noise,
-    solve_runs,
-    solve_subset,
-    solve_success,
-    unreachable,
-)
+from hpcalc.questions.search_cost import Progress
+from hpcalc.questions.solving import NOISES, Accountant, Solution, Ticker
 from hpcalc.solve import log_minimum
 
 __all__ = ["PlanResult", "Training", "plan"]
@@ -216,7 +208,7 @@ def plan(
             conditions.update(sampling_rate=sampling[0], steps=sampling[1])
     found.sort(key=planner.rank)
     if found[0].runs is None:
-        raise unreachable(found, target_epsilon, target_success, delta)
+        raise solving.unreachable(found, target_epsilon, target_success, delta)
     conditions.update(target_success=target_success, max_runs_p95=max_runs_p95, success_rate=success_rate)
     reason = planner.reason(found)
     return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**conditions), notes)
@@ -280,9 +272,11 @@ class _Planner:
     def law(self, family: LawFamily, start: float = 10.0) -> Solution:
         """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
         if self.success is not None:
-            return solve_success(self.ask, self.one_run, family, self.success, self.aims, self.target, self.late)
+            return solving.solve_success(
+                self.ask, self.one_run, family, self.success, self.aims, self.target, self.late
+            )
         assert self.target is not None
-        return solve_runs(self.ask, self.one_run, family, self.target, self.late, start)
+        return solving.solve_runs(self.ask, self.one_run, family, self.target, self.late, start)
 
     def laws(self, families: Iterable[LawFamily], optimize_eta: bool) -> list[Solution]:
         """Every law, and the best of the whole family and Poisson to hold it against where that was asked for."""
@@ -311,7 +305,7 @@ class _Planner:
 
     def subsets(self, laws: Iterable[RunCount]) -> list[Solution]:
         """The sampling rate of the records at which each law costs least."""
-        return [solve_subset(self.ask, self.one_run, law, self.target) for law in laws]
+        return [solving.solve_subset(self.ask, self.one_run, law, self.target) for law in laws]
 
     def noises(self, laws: Iterable[RunCount], compositions: int | None, sampling: Training | None) -> list[Solution]:
         """The least noise of one run for each law, beside whatever else happens in the run."""
@@ -328,7 +322,7 @@ class _Planner:
             return whole if compositions is None else repeat(whole, compositions)
 
         assert self.target is not None
-        return [solve_noise(self.ask, law, self.kind, one_run, self.target) for law in laws]
+        return [solving.solve_noise(self.ask, law, self.kind, one_run, self.target) for law in laws]
 
     def rank(self, item: Solution) -> tuple[float, float]:
         """What the rows are sorted by: the goal, else the least noise, else the least ε."""

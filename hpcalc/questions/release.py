@@ -14,24 +14,28 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
+from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, RenyiBound
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
+from hpcalc.errors import ExitCode, NoFiniteBound
 from hpcalc.guarantees import compose
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
+from hpcalc.questions.rows import curve_points, gate, head, many_orders, profile_points, upper
 
-__all__ = ["Everything", "everything", "search_pair", "together"]
+__all__ = ["Everything", "TotalResult", "everything", "search_pair", "together", "total"]
 
 _BEYOND = 14.0  # log delta is followed so much further down than asked; what is left is added to delta
 _NODES = 3e-3  # of delta, between nodes of a search's profile
@@ -152,3 +156,85 @@ def together(parts: Sequence[Everything], log_delta: float) -> Everything:
         return np.asarray(sum(np.asarray(part.rdp(orders)) for part in parts), dtype=float)
 
     return Everything(pair, (RenyiCurve(rdp),) if all(part.curves for part in parts) else ())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalResult(Answer):
+    """What several cases cost together, at one δ of everything."""
+
+    parts: tuple[str, ...]
+    delta: float
+    whole: Everything
+    answer: Conversion
+    max_epsilon: float | None
+
+    @property
+    def epsilon(self) -> float:
+        """ε of everything."""
+        return self.answer.value
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0, 1 over ``max_epsilon``, 3 without a finite bound."""
+        return gate(self.epsilon, self.max_epsilon)
+
+    def profile(self) -> list[dict[str, float | None]]:
+        """Points of the privacy profile of everything, the answer among them."""
+        return profile_points(self.whole.log_profile, self.epsilon)
+
+    def rdp_export(self) -> list[dict[str, float | None]]:
+        """The Rényi curve of everything; empty where none is known."""
+        values = self.whole.rdp(many_orders())
+        return [] if values is None else curve_points(many_orders(), values)
+
+    def document(self) -> dict[str, Any]:
+        """Plain data under the keys of a bound."""
+        epsilon = upper(self.epsilon)
+        out: dict[str, Any] = {
+            **head("bound"),
+            "base": {"cases": list(self.parts)},
+            "delta": self.delta,
+            "epsilon": epsilon,
+            "method": "refined-region",
+            "single_run": {"epsilon": None},
+            "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"},
+            "bounds": [{"method": "refined-region", "epsilon": epsilon, "conversion": self.answer.rule}],
+            "total": list(self.parts),
+        }
+        if self.max_epsilon is not None:
+            out |= {"max_epsilon": self.max_epsilon, "within_budget": self.exit_code == ExitCode.OK}
+        if epsilon is None:
+            out["reason"] = "no bound is finite at this delta: give a larger delta"
+        item = "Each case's list holds, and nothing but what the cases release is released."
+        return {**out, "assumptions": [item], "warnings": []}
+
+
+def total(
+    results: Mapping[str, Any], *, delta: float, conversion: str = "best", max_epsilon: float | None = None
+) -> TotalResult:
+    """What several answers of ``bound``, by name, cost together, where all of them are released.
+
+    Raises
+    ------
+    NoFiniteBound
+        If one of the answers is not finite.
+
+    Examples
+    --------
+    >>> from hpcalc.guarantees import PureDP
+    >>> from hpcalc.laws import Poisson
+    >>> from hpcalc.questions import bound
+    >>> one = bound(PureDP(0.1), Poisson(3.0), delta=1e-3)
+    >>> one.epsilon < total({"a": one, "b": one}, delta=1e-3).epsilon < 2.0 * one.epsilon
+    True
+    """
+    asked, parts = Asked(delta), []
+    for name, result in results.items():
+        sources = [item.source for item in getattr(result, "bounds", ())]
+        if not sources:
+            raise NoFiniteBound(f"no finite total: {name} has no finite bound")
+        # what a case releases beside one search stands behind its one bound already
+        known = sources[0]
+        parts.append(known if isinstance(known, Everything) else everything(sources, asked))
+    whole = together(parts, asked.log_delta)
+    return TotalResult(tuple(results), delta, whole, whole.epsilon(asked.log_delta, conversion), max_epsilon)

@@ -58,21 +58,6 @@ class Evaluated:
         return out | known(order=self.order, conversion=self.conversion)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A setting with a guarantee of its own: ε of one run of it, and of a search over it alone."""
-
-    name: str
-    weight: float | None  # None where it is unknown
-    single_run: float
-    epsilon: float
-
-    def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
-        cost = {"single_run": upper(self.single_run), "epsilon": upper(self.epsilon)}
-        return {"name": self.name, "weight": self.weight, **cost}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundResult(Answer):
     """Cost of the whole search, beside one run's."""
@@ -90,7 +75,7 @@ class BoundResult(Answer):
     explain: bool = False
     reason: str | None = None  # why no bound is finite
     search: float | None = None  # ε of one search alone, where more than that is released
-    candidates: tuple[Candidate, ...] = ()  # settings with guarantees of their own, each as if it were the only one
+    candidates: tuple[dict[str, Any], ...] = ()  # each setting with a guarantee of its own, alone
 
     @property
     def delta(self) -> float:
@@ -196,7 +181,7 @@ class BoundResult(Answer):
         if self.search is not None:
             out["search"] = {"epsilon": upper(self.search)}
         if self.candidates:
-            out["candidates"] = [item.document() for item in self.candidates]
+            out["candidates"] = list(self.candidates)
         if self.max_epsilon is not None:
             out |= {"max_epsilon": self.max_epsilon, "within_budget": self.exit_code == ExitCode.OK}
         out["bounds"] = [item.document() for item in self.bounds]
@@ -372,7 +357,9 @@ def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -
     return count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
 
 
-def _candidates(base: Guarantee, law: RunCount, log_delta: float, rule: str, progress: Progress) -> Iterable[Candidate]:
+def _candidates(
+    base: Guarantee, law: RunCount, log_delta: float, rule: str, progress: Progress
+) -> Iterable[dict[str, Any]]:
     """What each setting would cost if it were the only one."""
     if not isinstance(base, (Mixture, WorstOf)) or not base.finite:
         return
@@ -381,7 +368,8 @@ def _candidates(base: Guarantee, law: RunCount, log_delta: float, rule: str, pro
         one = math.inf if single is None else single.value
         whole = one if isinstance(law, AnyRuns) else _alone(part, law, log_delta, rule)
         weight = base.weights[i] if isinstance(base, Mixture) else None
-        yield Candidate(base.names[i] if base.names else str(i + 1), weight, one, whole)
+        name = base.names[i] if base.names else str(i + 1)
+        yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}
         progress(i + 1, len(base.parts) + 1)
 
 
@@ -389,7 +377,8 @@ def _alone(part: Guarantee, law: RunCount, log_delta: float, rule: str) -> float
     """ε of a search over one setting; where Theorem E is attained no other bound is asked."""
     bounds = bounds_for(part, law)
     exact = [one for one in bounds if isinstance(one, ExactBound) and one.attained and log_delta > -math.inf]
-    return min((one.epsilon(log_delta, rule).value for one in exact or bounds), default=math.inf)
+    found = min((one.epsilon(log_delta, rule).value for one in exact), default=math.inf)
+    return found if found < math.inf else min((one.epsilon(log_delta, rule).value for one in bounds), default=found)
 
 
 def _why_not(base: Guarantee, runs: RunCount, asked: Asked, sources: list[Bound]) -> str:

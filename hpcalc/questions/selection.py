@@ -24,16 +24,16 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
-from hpcalc.errors import ExitCode, InvalidInput
+from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
-from hpcalc.questions.accountant import Accountant, Progress, Ticker
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.rows import head, known, law_document, length_fields
-from hpcalc.questions.solving import law_of_success
+from hpcalc.questions.search_cost import Progress
+from hpcalc.questions.solving import Accountant, Ticker, law_of_success
 from hpcalc.solve import Grid, least_passing
 
 __all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponential_mechanism_error",
@@ -41,7 +41,6 @@ __all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponenti
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
 _LARGEST_SCALE = 1e300
-_WHOLE, _POSITIVE = "give a whole number of candidates >= 2", "give a finite number > 0"
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
 
 
@@ -205,31 +204,8 @@ def compare_selection(
 ) -> SelectionResult:
     """Best-of-K with Laplace and Gaussian scores, the exponential mechanism and report-noisy-max, at one ε.
 
-    Parameters
-    ----------
-    candidates : int
-        m, at least 2.
-    sensitivity : float
-        How much one person changes a candidate's score.
-    epsilon : float
-        What each mechanism may cost.
-    base : None
-        Refused: the noisy score is the base.
-    laws : iterable of RunCount, str or mapping, optional
-        Default: Poisson and the truncated negative binomial with eta -0.5, 0, 0.5 and 1.
-    mean : float, optional
-        Mean number of runs; by default the one with the smallest error.
-    delta : float
-        For Gaussian scores; 0 leaves them out.
-    confidence : float
-        One minus the probability of a larger error.
-    progress : callable, optional
-        Called with (done, expected) steps.
-
-    Raises
-    ------
-    InvalidInput
-        For values outside their range.
+    Without a mean number of runs each law has the one with the smallest error. One record changes a candidate's score
+    by at most ``sensitivity``; a ``base`` is refused, for the noisy score is the base.
 
     Examples
     --------
@@ -237,33 +213,26 @@ def compare_selection(
     >>> [choice.mechanism for choice in answer.choices]
     ['exponential-mechanism', 'report-noisy-max', 'best-of-k']
     """
-    fail = 1.0 - confidence
-    for parameter, value, holds, remedy in (
-        (
-            "selection",
-            candidates,
-            candidates == math.floor(candidates) and candidates >= 2,
-            "give a whole number of candidates >= 2",
-        ),
-        ("sensitivity", sensitivity, 0.0 < sensitivity < math.inf, _POSITIVE),
+    several = candidates == math.floor(candidates) and candidates >= 2
+    require(
+        ("selection", candidates, several, "give a whole number of candidates >= 2"),
+        ("sensitivity", sensitivity, 0.0 < sensitivity < math.inf, "give a finite number > 0"),
         ("at_epsilon", epsilon, epsilon is not None, "--selection compares at one epsilon of the whole search, e.g. 1"),
-        ("at_epsilon", epsilon, 0.0 < (epsilon or 0.0) < math.inf, _POSITIVE),
+        ("at_epsilon", epsilon, 0.0 < (epsilon or 0.0) < math.inf, "give a finite number > 0"),
         ("selection", candidates, base is None, "makes each run a noisy score: leave out the guarantee of one run"),
         ("delta", delta, 0.0 <= delta < 1.0, "give 0 <= delta < 1"),
         ("confidence", confidence, 0.0 < confidence < 1.0, "give a probability between 0 and 1"),
-    ):
-        if not holds:
-            raise InvalidInput(parameter, value, remedy)
+    )
     assert epsilon is not None
-    count, unit = int(candidates), float(sensitivity)
+    count, unit, fail = int(candidates), float(sensitivity), 1.0 - confidence
     families = families_of(laws, DEFAULT_FAMILIES)
-    ticker = Ticker(progress, 60 * len(families))
+    ask = Accountant(Asked(delta), Ticker(progress, 60 * len(families)))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
         Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),
     ]
     for noise in ("laplace", "gaussian") if delta > 0.0 else ("laplace",):
-        finder = _Finder(count, unit, epsilon, fail, noise, Accountant(Asked(delta), ticker))
+        finder = _Finder(count, unit, epsilon, fail, noise, ask)
         choices += [finder.best(family, mean) for family in families]
     return SelectionResult(count, unit, float(epsilon), float(delta), confidence, tuple(choices))
 
@@ -289,18 +258,13 @@ class _Finder:
             except InvalidInput as error:
                 return self._none(family, f"no mean of {mean:g}: {error.remedy}")
         aims = Aims(success_rate=1.0 / self.candidates)
-        found: list[Choice] = []
-        reason: str | None = None
-        for share in _SHARES if self.noise == "laplace" else _SHARES[2::2]:
-            solved = law_of_success(family, 1.0 - share * self.fail, aims)
-            reason = solved.reason
-            if solved.runs is not None:
-                found.append(self._at(family, solved.runs))
-        usable = [(choice.error, index) for index, choice in enumerate(found) if choice.error is not None]
-        if usable:
-            return found[min(usable)[1]]
-        why = found[0].reason if found else f"it misses the best candidate too often: {reason}"
-        return self._none(family, why)
+        shares = _SHARES if self.noise == "laplace" else _SHARES[2::2]
+        laws = [law_of_success(family, 1.0 - share * self.fail, aims) for share in shares]
+        found = [self._at(family, law.runs) for law in laws if law.runs is not None]
+        if not found:
+            return self._none(family, f"it misses the best candidate too often: {laws[-1].reason}")
+        best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
+        return best if best.error is not None else self._none(family, found[0].reason)
 
     def _none(self, family: LawFamily, reason: str | None, runs: RunCount | None = None) -> Choice:
         return Choice("best-of-k", None, self.noise, None, family, runs, reason)
@@ -308,6 +272,7 @@ class _Finder:
     def _at(self, family: LawFamily, runs: RunCount) -> Choice:
         if not isinstance(runs, Law):
             return self._none(family, "it releases the first accepted run", runs)
+        self.ask.tick()
         scale = self._laplace(runs) if self.noise == "laplace" else self._gaussian(runs)
         if scale is None:
             return self._none(family, "no noise is enough for this ε", runs)
@@ -320,7 +285,6 @@ class _Finder:
 
     def _laplace(self, law: Law) -> float | None:
         """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
-        self.ask.tick()
         least = 1.0 / self.epsilon  # a search costs no less than one run
 
         def enough(scale: float) -> bool:
