@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.catalog import load
-from hpcalc.errors import ExitCode, InvalidInput
+from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
@@ -188,65 +188,83 @@ def plan(
     if release.get("subset") == "auto":
         kind, release["subset"] = "subset", 0.5  # any rate will do until one is found
     asked = Asked(delta, method, conversion, orders, **release)
-    _check(kind, target_epsilon, target_success, max_runs_p95, aims)
+    _check(kind, mean, target_epsilon, target_success, max_runs_p95, aims)
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
-    by_epsilon = kind == "runs" and target_success is not None
-    order = maximize if kind != "runs" else None if by_epsilon else goal
     ask = Accountant(asked, Ticker(progress, 12 * len(families)))
+    order = maximize if kind != "runs" else None if target_success is not None else goal
     planner = _Planner(ask, base, aims, order, kind, target_epsilon, target_success, max_runs_p95)
-    conditions: dict[str, Any] = {"mean": mean, "compositions": compositions}
-    notes: tuple[str, ...] = ()
+    echo: dict[str, Any] = {"mean": mean, "compositions": compositions}
     if kind == "runs":
-        if mean is not None:
-            raise InvalidInput("mean", mean, "is what plan solves for: leave it out")
-        found, notes = planner.laws(families, optimize_eta), _not_used(named)
+        found = planner.laws(families, optimize_eta)
+    elif kind == "subset":
+        complete = _complete(families, mean, "--subset auto")
+        found = [solving.solve_subset(ask, planner.one_run, law, target_epsilon) for law in complete]
     else:
-        complete = _complete(families, mean, "--subset auto" if kind == "subset" else f"--solve-for {kind}")
-        found = planner.subsets(complete) if kind == "subset" else planner.noises(complete, compositions, sampling)
+        complete, one_run = _complete(families, mean, f"--solve-for {kind}"), _noisy(kind, base, compositions, sampling)
+        found = [solving.solve_noise(ask, law, kind, one_run, target_epsilon or 0.0) for law in complete]
         if kind == "dpsgd-noise" and isinstance(sampling, tuple):
-            conditions.update(sampling_rate=sampling[0], steps=sampling[1])
+            echo |= {"sampling_rate": sampling[0], "steps": sampling[1]}
     found.sort(key=planner.rank)
     if found[0].runs is None:
         raise solving.unreachable(found, target_epsilon, target_success, delta)
-    conditions.update(target_success=target_success, max_runs_p95=max_runs_p95, success_rate=success_rate)
+    echo |= {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
+    unused = _not_used(named) if kind == "runs" else ()
     reason = planner.reason(found)
-    return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**conditions), notes)
+    return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**echo), unused)
 
 
-def _check(kind: str, target: float | None, success: float | None, late: int | None, aims: Aims) -> None:
+def _check(
+    kind: str, mean: float | None, target: float | None, success: float | None, late: int | None, aims: Aims
+) -> None:
     """Whether everything that was asked for makes sense together."""
-    if kind not in (*NOISES, "runs", "subset"):
-        raise InvalidInput("solve_for", kind, f"give one of runs, {', '.join(NOISES)}")
-    if target is None and kind != "subset" and (success is None or kind != "runs"):
-        raise InvalidInput("target_epsilon", None, "say what the whole search may cost, e.g. 4")
-    if target is not None and not (target > 0.0 and math.isfinite(target)):
-        raise InvalidInput("target_epsilon", target, "give a finite number > 0")
-    if success is not None:
-        if not 0.0 < success < 1.0:
-            raise InvalidInput("target_success", success, "give a probability between 0 and 1")
-        if aims.success_rate is None:
-            raise InvalidInput("target_success", success, "needs the chance of one run: give --success-rate")
-    if late is not None and late < 1:
-        raise InvalidInput("max_runs_p95", late, "give a whole number >= 1")
+    free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
+    rate = success is None or aims.success_rate is not None
+    require(
+        ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
+        ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
+        ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
+        ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
+        ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
+        ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
+        ("mean", mean, mean is None or kind != "runs", "is what plan solves for: leave it out"),
+    )
 
 
 def _complete(families: Iterable[LawFamily], mean: float | None, asked: str) -> list[RunCount]:
     """The laws, at the mean where their scale is open."""
-    for family in families:
-        if family.given is None and mean is None:
-            raise InvalidInput("mean", None, f"{asked} needs the number of runs: give --mean, e.g. 10")
+    known = mean is not None or all(family.given is not None for family in families)
+    require(("mean", None, known, f"{asked} needs the number of runs: give --mean, e.g. 10"))
     return [family.given or family.with_mean(mean or 1.0) for family in families]
+
+
+def _noisy(
+    kind: str, base: Guarantee | None, compositions: int | None, sampling: Training | None
+) -> Callable[[float], Guarantee]:
+    """One run by its noise, with whatever else happens in it."""
+    if NOISES[kind].arity == 1:
+        make = load(NOISES[kind].target)
+    elif sampling is None:
+        remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
+        raise InvalidInput("solve_for", kind, remedy)
+    elif callable(sampling):
+        make = sampling
+    else:
+        rate, steps = sampling
+        make = partial(load(NOISES[kind].target), rate, steps=steps)
+
+    def one_run(x: float) -> Guarantee:
+        whole = make(x) if base is None else compose(base, make(x))
+        return whole if compositions is None else repeat(whole, compositions)
+
+    return one_run
 
 
 def _not_used(named: Iterable[LawLike]) -> tuple[str, ...]:
     """What to say of scales that were given: an object cannot leave its scale open, a law in words could have."""
     written = [family_of(law) for law in named if not isinstance(law, (RunCount, LawFamily))]
-    return tuple(
-        f"{family.label}: its {family.scale} is solved for, the value given is not used"
-        for family in written
-        if family.given is not None and family.scale is not None
-    )
+    told = "{}: its {} is solved for, the value given is not used"
+    return tuple(told.format(law.label, law.scale) for law in written if law.given is not None and law.scale)
 
 
 @dataclass(frozen=True)
@@ -271,20 +289,19 @@ class _Planner:
 
     def law(self, family: LawFamily, start: float = 10.0) -> Solution:
         """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
+        ask, base, target, late = self.ask, self.one_run, self.target, self.late
         if self.success is not None:
-            return solving.solve_success(
-                self.ask, self.one_run, family, self.success, self.aims, self.target, self.late
-            )
-        assert self.target is not None
-        return solving.solve_runs(self.ask, self.one_run, family, self.target, self.late, start)
+            return solving.solve_success(ask, base, family, self.success, self.aims, target, late)
+        assert target is not None
+        return solving.solve_runs(ask, base, family, target, late, start)
 
     def laws(self, families: Iterable[LawFamily], optimize_eta: bool) -> list[Solution]:
         """Every law, and the best of the whole family and Poisson to hold it against where that was asked for."""
         found = [self.law(family) for family in families]
         if not optimize_eta:
             return found
-        poisson = next((item for item in found if item.family == family_of("poisson")), None)
-        poisson = poisson if poisson is not None else self.law(family_of("poisson"))
+        plain = family_of("poisson")
+        poisson = next((item for item in found if item.family == plain), None) or self.law(plain)
         means = [item.runs.mean for item in (poisson, *found) if item.runs is not None]
         self.ask.tick.expected += 40 * 10
         rough = replace(self, ask=replace(self.ask, certify=False))
@@ -302,27 +319,6 @@ class _Planner:
         if all(item.family != best for item in found):
             found.append(self.law(best))
         return found if poisson in found or best == poisson.family else [*found, poisson]
-
-    def subsets(self, laws: Iterable[RunCount]) -> list[Solution]:
-        """The sampling rate of the records at which each law costs least."""
-        return [solving.solve_subset(self.ask, self.one_run, law, self.target) for law in laws]
-
-    def noises(self, laws: Iterable[RunCount], compositions: int | None, sampling: Training | None) -> list[Solution]:
-        """The least noise of one run for each law, beside whatever else happens in the run."""
-        if NOISES[self.kind].arity == 1:
-            make = load(NOISES[self.kind].target)
-        elif sampling is None:
-            remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
-            raise InvalidInput("solve_for", self.kind, remedy)
-        else:
-            make = sampling if callable(sampling) else _training(*sampling)
-
-        def one_run(x: float) -> Guarantee:
-            whole = make(x) if self.base is None else compose(self.base, make(x))
-            return whole if compositions is None else repeat(whole, compositions)
-
-        assert self.target is not None
-        return [solving.solve_noise(self.ask, law, self.kind, one_run, self.target) for law in laws]
 
     def rank(self, item: Solution) -> tuple[float, float]:
         """What the rows are sorted by: the goal, else the least noise, else the least ε."""
@@ -348,13 +344,12 @@ class _Planner:
             most, measure, value = self.aims.told(self.order, best)
             return f"the {most} {measure}, {value},{several}" if len(fit) > 1 else f"{only}; {measure} {value}"
         if self.kind == "subset":
-            told = "the least ε, at the best of the sampling rates looked at"
-            if cost.single_run is None:
+            told, single = "the least ε, at the best of the sampling rates looked at", cost.single_run
+            if single is None:
                 return told
-            single = cost.single_run.value
-            it = "it costs less than one run" if cost.epsilon < single else "one run"
-            costs = "," if cost.epsilon < single else " costs"
-            return f"{told}; {it} that is not tuned{costs} ε = {round_up(single, 5):g}"
+            run, price = "one run that is not tuned", f"ε = {round_up(single.value, 5):g}"
+            less = cost.epsilon < single.value
+            return f"{told}; it costs less than {run}, {price}" if less else f"{told}; {run} costs {price}"
         if self.kind != "runs":
             alone = f"the least noise that meets {within}"
             return alone if len(fit) == 1 else f"the least noise{several}{self._against_quality(fit)}"
@@ -380,12 +375,6 @@ class _Planner:
         return f"{here}; more costs more noise: {', '.join(told[1:])}" if len(told) > 1 else here
 
 
-def _training(rate: float, steps: int) -> Callable[[float], Guarantee]:
-    from hpcalc.guarantees.dpsgd import DPSGD
-
-    return lambda sigma: DPSGD(rate, sigma, steps)
-
-
 def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | None) -> LawFamily:
     """The best of the truncated negative binomial family, limits included, by the worth of its law once solved for.
 
@@ -394,24 +383,25 @@ def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | N
     are sought around the Poisson law's mean, and n = E[K] is a fixed number of runs. The worth is smooth along this
     path but may have more than one peak, so the path is sampled first and only then followed.
     """
-    found = {family: worth(family) for family in (family_of("poisson"), family_of("poisson:at-least-one"))}
+    found: dict[LawFamily, float] = {}
 
-    def loss(make: Callable[[float], dict[str, Any]], x: Array) -> Array:
-        families = [family_of(make(each)) for each in x.tolist()]
+    def loss(laws: Iterable[LawLike]) -> Array:
+        families = [family_of(law) for law in laws]
         for family in families:
             if family not in found:
                 found[family] = worth(family)
         return np.array([-found[family] for family in families])
 
-    def negative_binomial(x: float) -> dict[str, Any]:
-        return {"dist": "tnb", "eta": round_down(math.expm1(x), 4)}
+    def negative_binomial(x: Array) -> Array:
+        return loss({"dist": "tnb", "eta": round_down(math.expm1(each), 4)} for each in x)
 
-    def binomial(x: float) -> dict[str, Any]:
-        return {"dist": "binomial", "n": math.ceil(math.exp(x))}
+    def binomial(x: Array) -> Array:
+        return loss({"dist": "binomial", "n": math.ceil(math.exp(each))} for each in x)
 
+    loss(["poisson", "poisson:at-least-one"])
     # log(1 + eta) from eta = -0.95 to 1000, eta with four significant digits
-    log_minimum(partial(loss, negative_binomial), np.arange(-3.0, 7.0, 0.6), accuracy=_ETA_STEP)
+    log_minimum(negative_binomial, np.arange(-3.0, 7.0, 0.6), accuracy=_ETA_STEP)
     if poisson_mean is not None:
         least = math.log(max(math.ceil(poisson_mean), 1))
-        log_minimum(partial(loss, binomial), least + np.arange(0.02, 3.4, 0.4), accuracy=_SIZE_STEP)
+        log_minimum(binomial, least + np.arange(0.02, 3.4, 0.4), accuracy=_SIZE_STEP)
     return max(found, key=found.__getitem__)

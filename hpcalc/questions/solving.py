@@ -95,9 +95,9 @@ class Accountant:
                 probed[name, x] = self.probes(*inputs(x), name).get(name, math.inf)
             return probed[name, x]
 
-        def led_by(name: str) -> Crossing[None]:
-            coarse = Grid(grid.safest, grid.boldest, min(grid.digits, 4))
-            return last_passing(lambda x: (probe(name, x), None), target, coarse, here)
+        def led_by(name: str, digits: int, share: float = 1.0) -> Crossing[None]:
+            among = Grid(grid.safest, grid.boldest, min(grid.digits, digits))
+            return last_passing(lambda x: (share * probe(name, x), None), target, among, here)
 
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
         if not self.asked.plain or self.asked.density is not None:
@@ -107,7 +107,7 @@ class Accountant:
         rivals: dict[str, float] = {}
         for _ in range(3):
             if winner is not None and probe(winner, here) < math.inf:
-                led = led_by(winner)
+                led = led_by(winner, 4)
                 here = grid.value(grid.last) if led.beyond is None else led.value or led.beyond
             rivals = self.probes(*inputs(here))
             best = min(rivals, key=rivals.__getitem__, default=None)
@@ -122,10 +122,11 @@ class Accountant:
         if all(value > rivals[winner] * _CLEARLY for name, value in rivals.items() if name != winner):
             method = winner
         slope = _slope({x: value for (name, x), value in probed.items() if name == winner}, here)
-        if slope is None:
-            return last_passing(full, target, grid, here)
         level = full(here)[0]
-        guess = last_passing(lambda x: (level * (x / here) ** slope, None), target, grid, here)
+        if slope is None:
+            guess = led_by(winner, 6, level / rivals[winner])
+        else:
+            guess = last_passing(lambda x: (level * (x / here) ** slope, None), target, grid, here)
         passes = guess.value is None or full(guess.value)[0] <= target
         if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
             return last_passing(full, target, grid, guess.value or guess.beyond or here)
