@@ -47,17 +47,13 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class Node:
-    """A piece of a file: a ``scalar``, a ``list`` or a ``mapping``, and the line it stands on (from 1; 0: no lines).
-
-    ``text`` is that of a scalar as it stands in the file, ``plain`` whether it stands there without quotes;
-    ``children`` are the nodes of a list, or pairs of nodes, key and value, of a mapping.
-    """
+    """A piece of a file: a ``scalar``, a ``list`` or a ``mapping``."""
 
     kind: str
-    line: int
-    text: str = ""
-    plain: bool = False
-    children: tuple[Any, ...] = ()
+    line: int  # from 1; 0 where there are no lines
+    text: str = ""  # of a scalar, as it stands in the file
+    plain: bool = False  # whether it stands there without quotes
+    children: tuple[Any, ...] = ()  # nodes of a list, pairs of nodes, key and value, of a mapping
 
     @property
     def empty(self) -> bool:
@@ -120,10 +116,10 @@ def vanishes(text: str) -> bool:
     return float(text) == 0.0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None
 
 
-def shown(text: str) -> str:
+def shown(text: str, longest: int = 40) -> str:
     """A piece of a file, fit for one line of an error."""
     text = text if text.isprintable() else ascii(text)[1:-1]
-    return text if len(text) <= 40 else text[:37] + "..."
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | None:
@@ -260,15 +256,13 @@ def _table(source: Source, text: str) -> Node:
     head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     delimiter = next((mark for mark in ";\t" if mark in head), ",")
     rows: list[tuple[Node, ...]] = []
-    values = 0
+    if text.count(delimiter) + text.count("\n") > _MAX_VALUES:
+        source.refuse(f"holds more than {_MAX_VALUES} values: give fewer points")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if not any(cell.strip() for cell in row) or row[0].lstrip().startswith("#"):
                 continue
-            values += len(row)
-            if values > _MAX_VALUES:
-                source.refuse(f"holds more than {_MAX_VALUES} values: give fewer points", reader.line_num)
             texts = [cell.strip() for cell in row]
             if delimiter == ";":  # then a comma is the decimal point of half the world
                 texts = [re.sub(r"^([+-]?[0-9]*),([0-9]+([eE][+-]?[0-9]+)?)$", r"\1.\2", text) for text in texts]
@@ -278,14 +272,12 @@ def _table(source: Source, text: str) -> Node:
     if not rows:
         source.refuse("is empty")
     header = rows[0]
-    bare = all(cell.numeric or _NAN.fullmatch(cell.text) for cell in header)
     for cells in rows:
         if len(cells) != len(header):
             source.refuse(f"{len(cells)} cells where the first line has {len(header)}", cells[0])
-    if bare and len(header) == 1:
-        return Node("list", 1, children=tuple(cells[0] for cells in rows))
-    if bare:
-        return Node("list", 1, children=tuple(Node("list", cells[0].line, children=cells) for cells in rows))
+    if all(cell.numeric or _NAN.fullmatch(cell.text) for cell in header):
+        lists = (cells[0] if len(header) == 1 else Node("list", cells[0].line, children=cells) for cells in rows)
+        return Node("list", 1, children=tuple(lists))
     if len(rows) == 1:
         source.refuse("has a header but no rows")
     named = [i for i, name in enumerate(header) if name.text]  # a column without a name is an index

@@ -28,11 +28,9 @@ def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
-    asked = {key: case[key] for key in ("max_epsilon", "explain")}
+    asked = {"max_epsilon": case["max_epsilon"], "explain": case["explain"]}
     with Progress() as progress:
-        return questions.bound(
-            base, law, **asked, **inputs.release(case, base), **inputs.accounting(case), progress=progress
-        )
+        return questions.bound(base, law, **asked, **_priced(case, base), progress=progress)
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -66,6 +64,11 @@ def utility(case: Case) -> Any:
     return questions.utility(inputs.law(case), **_scored(case))
 
 
+def _priced(case: Case, base: Any) -> dict[str, Any]:
+    """What every question about a price is told beside the guarantee of one run and the law."""
+    return {**inputs.release(case, base), **{key: case[key] for key in ("delta", "method", "conversion", "orders")}}
+
+
 def _scored(case: Case) -> dict[str, Any]:
     """What is known of how good a run is."""
     return {"success_rate": case["success_rate"], "scores": inputs.scores(case), "minimize": case["minimize"]}
@@ -83,16 +86,8 @@ def compare(case: Case) -> Any:
         if case["selection"] is not None:
             return _selection(case, laws, progress)
         base = inputs.guarantee(case)
-        return questions.compare(
-            base,
-            laws,
-            curves=case["plot"] is not None,
-            progress=progress,
-            **_scored(case),
-            **_footing(case),
-            **inputs.release(case, base),
-            **inputs.accounting(case),
-        )
+        given = {**_scored(case), **_footing(case), **_priced(case, base)}
+        return questions.compare(base, laws, curves=case["plot"] is not None, progress=progress, **given)
 
 
 def _footing(case: Case) -> dict[str, Any]:
@@ -112,24 +107,17 @@ def _selection(case: Case, laws: Any, progress: Progress) -> Any:
     for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
         if case[key] is not None:
             case.refuse(key, "does not go with --selection, which asks for the error of choosing one candidate")
-    return compare_selection(
-        case["selection"],
-        case["sensitivity"] if case["sensitivity"] is not None else 1.0,
-        case["at_epsilon"],
-        base=inputs.some_guarantee(case),
-        laws=laws,
-        mean=case["mean"],
-        delta=case["delta"],
-        progress=progress,
-    )
+    sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
+    asked = {"laws": laws, "mean": case["mean"], "delta": case["delta"], "progress": progress}
+    base = inputs.some_guarantee(case)
+    return compare_selection(case["selection"], sensitivity, case["at_epsilon"], base=base, **asked)
 
 
 def plan(case: Case) -> Any:
     """``hpcalc plan``."""
     goal = case["solve_for"]
-    asked: dict[str, Any] = {
-        key: case[key] for key in ("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
-    }
+    keys = ("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
+    asked: dict[str, Any] = {key: case[key] for key in keys}
     asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
     base: Any = None
     if goal in (None, "runs"):
@@ -143,16 +131,9 @@ def plan(case: Case) -> Any:
         # each candidate composes by itself
         asked["compositions"] = case["compose"] if case["candidates"] is None else None
         base = inputs.some_guarantee(described)
+    asked |= {**_laws(case), **_scored(case), **_priced(case, base)}
     with Progress() as progress:
-        return questions.plan(
-            base,
-            progress=progress,
-            **asked,
-            **_laws(case),
-            **_scored(case),
-            **inputs.release(case, base),
-            **inputs.accounting(case),
-        )
+        return questions.plan(base, progress=progress, **asked)
 
 
 def _laws(case: Case) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -28,20 +28,6 @@ SUMMARIES = {
 }
 
 
-def _shipped(name: str) -> str:
-    from hpcalc.files import shipped
-
-    return shipped(name)
-
-
-# What the flags of hpcalc itself print.
-_TEXTS: dict[str, Callable[[click.Context], str]] = {
-    "help": lambda ctx: ctx.get_help(),
-    "version": lambda ctx: f"hpcalc {__version__}",
-    "schema": lambda ctx: _shipped("schema.json").rstrip("\n"),
-}
-
-
 class Program(click.Group):
     """``hpcalc`` itself: knows the names and summaries of its commands, and loads one when it is asked for."""
 
@@ -60,9 +46,16 @@ class Program(click.Group):
         if not args and not ctx.resilient_parsing:
             raise click.UsageError(f"no command: choose {', '.join(SUMMARIES)}", ctx)
         rest = super().parse_args(ctx, args)
-        for key, text in _TEXTS.items() if not ctx.resilient_parsing else ():
-            if ctx.params[key]:
-                tell(ctx, text(ctx))
+        if ctx.resilient_parsing:
+            return rest
+        if ctx.params["help"]:
+            tell(ctx, ctx.get_help())
+        if ctx.params["version"]:
+            tell(ctx, f"hpcalc {__version__}")
+        if ctx.params["schema"]:
+            from hpcalc.files import shipped
+
+            tell(ctx, shipped("schema.json").rstrip("\n"))
         return rest
 
     def resolve_command(
@@ -77,7 +70,7 @@ class Program(click.Group):
         if name not in SUMMARIES and not ctx.resilient_parsing:
             from hpcalc.files import nearest
 
-            near = nearest(name, tuple(SUMMARIES))
+            near = nearest(name, SUMMARIES)
             hint = f"did you mean {near}?" if near else f"choose {', '.join(SUMMARIES)}"
             raise click.UsageError(f"no command {name}: {hint}", ctx)
         return name, self.get_command(ctx, name), args[1:]
@@ -118,8 +111,10 @@ def run(argv: Sequence[str]) -> int:
     try:
         shell, _, action = os.environ.get("_HPCALC_COMPLETE", "").partition("_")
         if action == "source" and shell in ("bash", "zsh", "fish"):
+            from hpcalc.files import shipped
+
             # Click's own scripts complain where the program is absent and need bash 4.4
-            write_stdout(_shipped(f"manual/hpcalc.{shell}"))
+            write_stdout(shipped(f"manual/hpcalc.{shell}"))
             return ExitCode.OK
         if shell:
             from click.shell_completion import shell_complete

@@ -17,6 +17,7 @@ from hpcalc.cli.command import Option
 from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
 from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
+from hpcalc.files import shown as line_of
 
 __all__ = ["COMMAND_LINE", "ENVIRONMENT", "SPEC", "Case", "CommandLineError", "Given", "command_line", "environment",
            "located", "merged", "shown"]  # fmt: skip
@@ -30,29 +31,18 @@ class CommandLineError(HpcalcError):
 
 def shown(value: object, longest: int = 80) -> str:
     """A value as the user would have typed it, safe to print on one line and cut where it is very long."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
     if isinstance(value, (tuple, list)):
         return " ".join(shown(part) for part in value)
-    text = str(value)
-    if not text.isprintable():
-        text = ascii(text)[1:-1]
-    return text if len(text) <= longest else text[: longest - 3] + "..."
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return line_of(text.removesuffix(".0") if isinstance(value, float) else text, longest)
 
 
 @dataclass(frozen=True)
 class Given:
-    """An option as it was given in one place.
+    """An option as it was given in one place."""
 
-    ``texts`` has one entry for every time it was given: a text, a tuple of texts where the option takes several values,
-    True for a flag, a :class:`Case` or a piece of the file for a mapping within a spec. ``label`` is how an error names
-    it: ``--zcdp``, ``HPCALC_BOUND_ZCDP=`` or ``privacy.yaml:3: zcdp:``.
-    """
-
-    texts: tuple[Any, ...]
-    label: str
+    texts: tuple[Any, ...]  # one for every time: a text, several, True for a flag, what a spec holds (Case, Node)
+    label: str  # how an error names it: --zcdp, HPCALC_BOUND_ZCDP= or privacy.yaml:3: zcdp:
     source: int = COMMAND_LINE
     line: int | None = None
 
@@ -100,14 +90,7 @@ _INSTEAD = (  # what says the same thing in other words: the higher layer's word
 
 
 def merged(layers: Sequence[Layer]) -> dict[str, Given]:
-    """Layers, the highest first, as one: a law or a guarantee in a higher layer replaces those in the lower ones.
-
-    Examples
-    --------
-    >>> above, below = {"gamma": Given(("0.1",), "--gamma")}, {"mean": Given(("10",), "--mean")}
-    >>> list(merged([above, below]))
-    ['gamma']
-    """
+    """Layers, the highest first, as one: a law or a guarantee in a higher layer replaces those in the lower ones."""
     out: dict[str, Given] = {}
     replaced: set[str] = set()
     for index, layer in enumerate(layers):
@@ -130,21 +113,14 @@ def located(label: str, error: InvalidInput) -> CommandLineError:
 
 
 class Case:
-    """The options of one question, or of one guarantee within it (a candidate, what is released afterwards).
-
-    ``given`` may hold keys that are no option here: they are of other commands. ``values`` has the value of every
-    option that was given, by key.
-    """
+    """The options of one question, or of one guarantee within it (a candidate, what is released afterwards)."""
 
     def __init__(
-        self,
-        options: Mapping[str, Option],
-        given: Layer,
-        name: str | None = None,
-        spec: str | None = None,
-        line: int = 1,
-    ) -> None:
+        self, options: Mapping[str, Option], given: Layer,
+        name: str | None = None, spec: str | None = None, line: int = 1,
+    ) -> None:  # fmt: skip
         self.options = options
+        # other keys are options of other commands
         self.given = {key: given[key] for key in options if key in given}
         self.name, self.spec, self.line = name, spec, line
         self.values: dict[str, Any] = {}
@@ -174,9 +150,7 @@ class Case:
     @property
     def place(self) -> str:
         """What comes before a sentence about the whole case."""
-        if self.spec is None:
-            return ""
-        return f"{self.spec}: {self.name}: " if self.name is not None else f"{self.spec}: "
+        return "".join(f"{part}: " for part in (self.spec, self.spec and self.name) if part is not None)
 
     def label(self, key: str) -> str:
         """How an error names the option: as typed, as a variable, or as a place in the spec file."""

@@ -12,18 +12,18 @@ from hpcalc.cli.options import LAW
 __all__ = ["explanation"]
 
 _PAPER = "Papernot and Steinke 2022"
-_BOTH_WAYS = ("the Renyi curve bounds the divergence in both directions at the order used",)
+_BOTH_WAYS = "the Renyi curve bounds the divergence in both directions at the order used"
 _CONVERSIONS = {
     "canonne-kamath-steinke": (
         f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}", _BOTH_WAYS),
     "mironov": ("Mironov 2017, Proposition 3", _BOTH_WAYS),
     "exact-profile": ("the mechanism's own privacy profile (Balle and Wang 2018 for the Gaussian)",
-                      ("the base is the mechanism itself, not only its Renyi curve",)),
+                      "the base is the mechanism itself, not only its Renyi curve"),
     "exact-region": ("the largest hockey-stick divergence over all pairs of events that the Renyi constraints allow",
-                     ("every order used is a valid constraint in both directions",)),
-    "pure": ("definition of pure differential privacy: it holds with every delta", ("the base is pure",)),
-    "zcdp": ("Bun and Steinke 2016; a pure base has rho = eps tanh(eps/2)", ("the bound holds at every order",)),
-    "rdp": ("the base's own Renyi curve (Mironov 2017)", ("both directions are covered: the larger one is shown",)),
+                     "every order used is a valid constraint in both directions"),
+    "pure": ("definition of pure differential privacy: it holds with every delta", "the base is pure"),
+    "zcdp": ("Bun and Steinke 2016; a pure base has rho = eps tanh(eps/2)", "the bound holds at every order"),
+    "rdp": ("the base's own Renyi curve (Mironov 2017)", "both directions are covered: the larger one is shown"),
 }  # fmt: skip
 _UTILITY = {
     "mean_runs": "E[K] = f'(1)",
@@ -33,45 +33,49 @@ _UTILITY = {
 }
 
 
-def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[str, Any] | None:
-    """What to say about a result beside what its document says; None if there is nothing to add."""
+def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[str, Any]:
+    """What to say about a result beside what its document says, if there is anything."""
     command = document.get("command")
     if command == "bound":
         told: dict[str, Any] = dict(document.get("explain") or {})
         if document.get("law") and case["dist"] not in (None, "threshold", "composition"):
             told["draw"] = case.written("draw", {key: case.options[key] for key in LAW})
-        return told
-    if command == "plan" and result.best.cost is not None:
-        return dict(replace(result.best.cost, explain=True).document()["explain"])
-    if command == "compare" and hasattr(result, "entries"):
-        priced = [(entry, entry.cost.best) for entry in result.entries if entry.cost is not None]
-        best = [(entry.runs, bound) for entry, bound in priced if bound is not None and entry.runs is not None]
-        return {
-            "theorems": [
-                {
-                    "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
-                    "theorem": bound.citation,
-                    "order": bound.order,
-                    "conversion": bound.conversion,
-                }
-                for runs, bound in best
-            ],
-            "conditions": list(dict.fromkeys(text for _, bound in best for text in bound.conditions)),
+    elif command == "plan" and result.best.cost is not None:
+        told = replace(result.best.cost, explain=True).document()["explain"]
+    elif command == "compare" and hasattr(result, "entries"):
+        priced = [(entry.runs, entry.cost.best) for entry in result.entries if entry.cost is not None]
+        best = [(runs, bound) for runs, bound in priced if bound is not None and runs is not None]
+        theorems = [
+            {
+                "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
+                "theorem": bound.source.citation,
+                "order": bound.order,
+                "conversion": bound.conversion,
+            }
+            for runs, bound in best
+        ]
+        told = {
+            "theorems": theorems,
+            "conditions": [*dict.fromkeys(text for _, one in best for text in one.source.conditions)],
         }
-    if command == "convert":
-        theorem, conditions = _CONVERSIONS.get(str(document.get("conversion")), (None, ()))
-        rule = {"theorem": theorem, "inputs": document["from"], "conversion": document.get("conversion")}
+    elif command == "convert":
+        rule = document.get("conversion")
+        theorem, *conditions = _CONVERSIONS.get(str(rule), (None,))
         order = {"order": document["order"]} if "order" in document else {}
-        return {**rule, **order, "conditions": list(conditions)}
-    if command == "utility":
-        return {
+        told = {"theorem": theorem, "inputs": document["from"], "conversion": rule, **order, "conditions": conditions}
+    elif command == "utility":
+        told = {
             "theorem": f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
             "inputs": document["law"],
             "formulas": {key: text for key, text in _UTILITY.items() if document.get(key) is not None},
             "conditions": ["the runs are independent and equally distributed", "K does not depend on their results"],
         }
-    return {
-        "theorem": "inversion of the distribution function of K with 256 random bits a draw",
-        "inputs": document["law"],
-        "conditions": ["the bits come from the operating system's entropy"],
-    }
+    elif command == "draw":
+        told = {
+            "theorem": "inversion of the distribution function of K with 256 random bits a draw",
+            "inputs": document["law"],
+            "conditions": ["the bits come from the operating system's entropy"],
+        }
+    else:
+        return {}
+    return {"explain": told}

@@ -19,7 +19,7 @@ from hpcalc.guarantees.dpsgd import DPSGD, steps_from_epochs
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
 
-__all__ = ["accounting", "candidates_at", "guarantee", "law", "law_parameters", "laws_named", "open_scale", "release",
+__all__ = ["candidates_at", "guarantee", "law", "law_parameters", "laws_named", "open_scale", "release",
            "sampling", "scores", "some_guarantee"]  # fmt: skip
 
 
@@ -300,8 +300,3 @@ def scores(case: Case) -> Any:
         if case[key]:
             case.refuse(key, "speaks about scores: give --scores FILE too")
     return None
-
-
-def accounting(case: Case) -> dict[str, Any]:
-    """Keyword arguments that every privacy question shares."""
-    return {key: case[key] for key in ("delta", "method", "conversion", "orders")}

@@ -10,13 +10,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """A bar on stderr for what takes over a second, on a terminal only.
-
-    Examples
-    --------
-    >>> with Progress() as progress:
-    ...     progress(1, 2)
-    """
+    """A bar on stderr for what takes over a second, on a terminal only."""
 
     def __init__(self, delay: float = 1.0) -> None:
         self.start = time.monotonic() + delay

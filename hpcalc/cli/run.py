@@ -24,7 +24,7 @@ _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".
 
 
 class Failed:
-    """The document of a question that has no answer: the reason takes the answer's place."""
+    """The result of a question that has no answer: the reason takes the answer's place."""
 
     exit_code = ExitCode.NO_FINITE_BOUND
 
@@ -32,16 +32,11 @@ class Failed:
         self.command, self.error = command, error
 
     def document(self) -> dict[str, Any]:
-        """Plain document, as a result has it."""
+        """Plain document, as every result has it."""
+        answer = {"hpcalc_version": __version__, "command": self.command, "epsilon": None}
         reachable = getattr(self.error, "reachable", None)
-        return {
-            "hpcalc_version": __version__,
-            "command": self.command,
-            "epsilon": None,
-            "reason": " ".join(str(self.error).split()),
-            **({"reachable": reachable} if reachable else {}),
-            "warnings": [],
-        }
+        reason = {"reason": " ".join(str(self.error).split()), **({"reachable": reachable} if reachable else {})}
+        return {**answer, **reason, "warnings": []}
 
 
 def execute(command: Command, words: Mapping[str, Any]) -> int:
@@ -49,11 +44,11 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
     try:
         cases, listed = cases_of(command, words)
         _check(command, cases, listed)
-        answered = list(zip(cases, _answers(command, cases), strict=True))
+        answered = _answers(command, cases)
     except CommandLineError as error:
         _annotate(str(error))
         raise
-    documents = [_document(result, case) for case, result in answered]
+    documents = [_document(case, result) for case, result in answered]
     # files beside the answer come first: if one of them fails, stdout stays empty
     for case, result in answered:
         if not isinstance(result, Failed):
@@ -119,11 +114,11 @@ def _path(case: Case, key: str) -> Any:
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _answers(command: Command, cases: Sequence[Case]) -> list[Any]:
-    """A result for every case; a total is that of the other cases, wherever it stands."""
+def _answers(command: Command, cases: Sequence[Case]) -> list[tuple[Case, Any]]:
+    """Every case and its result; a total is that of the other cases, wherever it stands."""
     results = {case: _answer(command, case) for case in cases if not case["total"]}
     others = list(results.items())
-    return [results[case] if case in results else _answer(command, case, others) for case in cases]
+    return [(case, results[case] if case in results else _answer(command, case, others)) for case in cases]
 
 
 def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | None = None) -> Any:
@@ -142,14 +137,12 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
         raise
 
 
-def _document(result: Any, case: Case) -> dict[str, Any]:
+def _document(case: Case, result: Any) -> dict[str, Any]:
     document: dict[str, Any] = result.document()
     if case["explain"] and not isinstance(result, Failed):
         from hpcalc.cli.explain import explanation
 
-        told = explanation(result, document, case)
-        if told is not None:
-            document["explain"] = told
+        document |= explanation(result, document, case)
     return {"name": case.name, **document} if case.name is not None else document
 
 
@@ -158,38 +151,28 @@ def _document(result: Any, case: Case) -> dict[str, Any]:
 
 def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
     output = cases[0]["output"]
-    echo = frozenset(_floats([case.values for case in cases]))
-    stream = output in (None, "-")
-    layout: dict[str, Any] = {}
-    if stream:
-        layout = {"encoding": stdout_encoding(), "width": terminal_width(), "colour": wants_colour()}
-    text = render(document, _format(cases[0]), echo=echo, quiet=cases[0]["quiet"], **layout)
-    if stream:
-        write_stdout(text)
+    asked: dict[str, Any] = {"echo": frozenset(_floats([case.values for case in cases])), "quiet": cases[0]["quiet"]}
+    if output in (None, "-"):
+        asked |= {"encoding": stdout_encoding(), "width": terminal_width(), "colour": wants_colour()}
+        write_stdout(render(document, _format(cases[0]), **asked))
     else:
-        write_file(output, text)
+        write_file(output, render(document, _format(cases[0]), **asked))
 
 
 def _floats(value: Any) -> Iterator[float]:
     """Every float a user typed, to be echoed as typed."""
     if isinstance(value, float):
         yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _floats(item)
-    elif isinstance(value, Case):
-        yield from _floats(value.values)
-    elif isinstance(value, Mapping):
-        yield from _floats(list(value.values()))
+    inner = value.values if isinstance(value, Case) else value
+    for item in inner.values() if isinstance(inner, dict) else inner if isinstance(inner, (list, tuple)) else ():
+        yield from _floats(item)
 
 
 def _side_files(case: Case, result: Any) -> None:
-    if case["profile_out"] is not None:
-        path = _path(case, "profile_out")
-        write_file(path, points_text(path, "profile", result.profile()))
-    if case["rdp_out"] is not None:
-        path = _path(case, "rdp_out")
-        write_file(path, points_text(path, "rdp", result.rdp_export()))
+    for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
+        path = _path(case, key)
+        if path is not None:
+            write_file(path, points_text(path, name, getattr(result, points)()))
     if case["plot"] not in (None, "-"):
         _plot(result, _path(case, "plot"))
 
