@@ -25,13 +25,13 @@ import numpy as np
 
 from hpcalc.bounds.bound import Bound, RenyiBound, monotone
 from hpcalc.bounds.pure import with_slack
-from hpcalc.bounds.renyi import enclosure
+from hpcalc.bounds.renyi import divergence, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
 from hpcalc.guarantees.mixture import Listed
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
-from hpcalc.logspace import Array, distinct, log_expm1, logaddexp, softplus
+from hpcalc.logspace import Array, distinct, log_expm1, softplus
 
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022, "
@@ -40,10 +40,15 @@ _PAPER = "Papernot and Steinke 2022, "
 Theorem: TypeAlias = Callable[[Guarantee, Law], RenyiBound]
 
 
-def _tnb(law: RunCount, theorem: str) -> TruncatedNegativeBinomial:
-    if not isinstance(law, TruncatedNegativeBinomial):
-        raise InvalidInput("dist", law.name, f"{theorem} covers tnb, geometric and logarithmic only")
-    return law
+def _bound(
+    name: str,
+    cited: str,
+    rdp: Callable[[Array], Array],
+    orders: Array | None = None,
+    pure: float = _INF,
+    conditions: tuple[str, ...] = (),
+) -> RenyiBound:
+    return RenyiBound(name, _PAPER + cited, RenyiCurve(rdp, orders, pure_epsilon=pure), conditions)
 
 
 def _over_h(value: float, orders: Array) -> Array:
@@ -73,21 +78,15 @@ def _smallest(found: Sequence[RenyiBound]) -> RenyiBound:
     return RenyiBound(found[0].name, _PAPER + " / ".join(names), curve, notes)
 
 
-def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: Array | None = None) -> RenyiBound:
+def theorem_2(
+    base: Guarantee, law: TruncatedNegativeBinomial, *, sharper: bool = False, orders: Array | None = None
+) -> RenyiBound:
     """Theorem 2: K truncated negative binomial, any η > -1.
 
     ``rdp_A(a) = rdp(a) + (1+η)(1-1/b) rdp(b) + (1+η) log(1/γ)/b + log(E[K])/(a-1)``, least over the free order
     ``b >= 1``. ``sharper`` keeps the last line of the theorem's proof, ``(1+η)/b log(1 + (1/γ-1) e^((b-1) rdp(b)))``,
     instead of the two terms in b. It is never larger, and gives a single run back at E[K] = 1.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> law = TruncatedNegativeBinomial(1.0, 0.1)
-    >>> round(theorem_2(ZCDP(0.1), law).epsilon(math.log(1e-6)).value, 4)
-    4.0678
     """
-    law = _tnb(law, "Theorem 2")
     orders = base.orders if orders is None else orders
     if sharper:
         log_ratio = float(log_expm1(-law.log_gamma))
@@ -100,27 +99,23 @@ def theorem_2(base: Guarantee, law: RunCount, *, sharper: bool = False, orders: 
     def rdp(a: Array) -> Array:
         return np.asarray(base.rdp(a) + constant + _over_h(law.log_mean, a), dtype=float)
 
-    curve = RenyiCurve(rdp, orders, pure_epsilon=base.pure_epsilon + constant)
-    if sharper:
-        return RenyiBound("theorem-2-sharper", f"{_PAPER}Theorem 2, last line of its proof", curve)
-    return RenyiBound("theorem-2", f"{_PAPER}Theorem 2", curve)
+    name, cited = ("theorem-2-sharper", "Theorem 2, last line of its proof") if sharper else ("theorem-2", "Theorem 2")
+    return _bound(name, cited, rdp, orders, base.pure_epsilon + constant)
 
 
-def corollary_3(base: Guarantee, law: RunCount) -> RenyiBound:
+def corollary_3(base: Guarantee, law: TruncatedNegativeBinomial) -> RenyiBound:
     """Corollary 3: best-of-K of an ε-DP algorithm, K truncated negative binomial, is ``(2+η)ε``-DP for every γ."""
-    epsilon = (2.0 + _tnb(law, "Corollary 3").eta) * base.pure_epsilon
-    curve = RenyiCurve(lambda a: np.full(np.shape(a), epsilon), np.array([_INF]), pure_epsilon=epsilon)
-    return RenyiBound("corollary-3", f"{_PAPER}Corollary 3", curve)
+    epsilon = (2.0 + law.eta) * base.pure_epsilon
+    return _bound("corollary-3", "Corollary 3", lambda a: np.full(np.shape(a), epsilon), np.array([_INF]), epsilon)
 
 
-def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
+def corollary_4(base: Guarantee, law: TruncatedNegativeBinomial) -> RenyiBound:
     """Corollary 4: Theorem 2 in closed form for a ρ-zCDP base.
 
     With ``c = 2(1+η) sqrt(ρ log(1/γ)) - ηρ``: ``ρ(a-1) + log(E[K])/(a-1) + c``, flat (Remark 5) below the order
     ``a = 1 + sqrt(log(E[K])/ρ)`` where that is least. It takes the free order ``b = sqrt(log(1/γ)/ρ)``, which must be
     at least 1: for ``ρ > log(1/γ)`` the best legal b is 1 and ``c = ρ + (1+η) log(1/γ)``.
     """
-    law = _tnb(law, "Corollary 4")
     rho, eta, log_inverse_gamma = base.zcdp_rho, law.eta, -law.log_gamma
     constant = 2.0 * (1.0 + eta) * math.sqrt(rho * log_inverse_gamma) - eta * rho
     notes: tuple[str, ...] = ()
@@ -136,10 +131,10 @@ def corollary_4(base: Guarantee, law: RunCount) -> RenyiBound:
             value = np.where(np.isinf(h), _INF, rho * h + log_mean / h) if rho > 0.0 else np.zeros(np.shape(a))
         return np.asarray(value + constant, dtype=float)
 
-    return RenyiBound("corollary-4", f"{_PAPER}Corollary 4", RenyiCurve(rdp), notes)
+    return _bound("corollary-4", "Corollary 4", rdp, conditions=notes)
 
 
-def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
+def theorem_6(base: Guarantee, law: Poisson, *, orders: Array | None = None) -> RenyiBound:
     """Theorem 6: K Poisson with mean μ, ``rdp_A(a) = rdp(a) + μ δ̂ + log(μ)/(a-1)``, δ̂ at ``ε̂ = log(1 + 1/(a-1))``.
 
     δ̂ is the base's own profile where that is known. For μ < 1 the statement is false (for two equal output laws it
@@ -152,8 +147,6 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     M >= 1, always so for μ >= 1, that is at most ``M e^((a-1) rdp(a))``, the theorem; where M < 1 it is at most
     ``e^((a-1) rdp(a))``.
     """
-    if not isinstance(law, Poisson):
-        raise InvalidInput("dist", law.name, "Theorem 6 covers poisson only")
     mu = law.mu
 
     def rdp(a: Array) -> Array:
@@ -165,8 +158,7 @@ def theorem_6(base: Guarantee, law: RunCount, *, orders: Array | None = None) ->
     at_infinity = mu * float(np.exp(base.log_profile(np.array([0.0]))[0]))
     notes = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if mu < 1.0 else ()
     orders = base.orders if orders is None else orders
-    curve = RenyiCurve(rdp, orders, pure_epsilon=base.pure_epsilon + at_infinity)
-    return RenyiBound("theorem-6", f"{_PAPER}Theorem 6", curve, notes)
+    return _bound("theorem-6", "Theorem 6", rdp, orders, base.pure_epsilon + at_infinity, notes)
 
 
 def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiBound:
@@ -175,42 +167,24 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiB
     ``M = sup f'(q)^a f'(q')^(1-a)`` over the pairs of probabilities q, q' that the base's region allows. The paper
     states it for K >= 1; where K may be 0, that outcome adds its probability f(0).
     """
-    samples, log_zero = enclosure(base, law), law.log_prob_zero
+    cells = enclosure(base, law)
 
     def rdp(a: Array) -> Array:
-        a = np.asarray(a, dtype=float)
-        flat = a.ravel()
-        out = np.full(flat.shape, _INF)
-        finite = np.isfinite(flat)
-        if finite.any():
-            order = flat[finite]
-            h = order - 1.0
-            one_run = base.rdp(order)
-            with np.errstate(invalid="ignore", over="ignore"):
-                log_m = samples.log_supremum(order)
-                value = one_run + log_m / h
-                if log_zero > -_INF:
-                    value = logaddexp(log_zero, h * one_run + log_m) / h
-                # the logarithms carry a few ulp each; next to order 1 dividing by a-1 makes them count
-                value = np.maximum(value, 0.0) + 1e-15 * (1.0 + np.abs(log_m) + h * one_run) / h
-            out[finite] = np.where(np.isnan(value), _INF, value)
-        return out.reshape(a.shape)
+        out, finite = np.full(np.shape(a), _INF), np.isfinite(a)
+        out[finite] = divergence(cells, a[finite], cells.log_supremum(a[finite]), refined=False)
+        return out
 
-    return RenyiBound("lemma-7", f"{_PAPER}Lemma 7", RenyiCurve(rdp, base.orders if orders is None else orders))
+    return _bound("lemma-7", "Lemma 7", rdp, base.orders if orders is None else orders)
 
 
-def composition(base: Guarantee, law: RunCount) -> RenyiBound:
-    """Releasing all of at most k runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1)."""
-    if law.max_runs is None:
-        raise InvalidInput("dist", law.name, "composition needs a largest number of runs: fixed, pmf or --max-runs")
-    count = float(law.max_runs)
+def composition(base: Guarantee, count: int) -> RenyiBound:
+    """Releasing all of at most ``count`` runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1)."""
 
     def rdp(a: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            return np.asarray(count * base.rdp(a), dtype=float)
+            return np.asarray(float(count) * base.rdp(a), dtype=float)
 
-    curve = RenyiCurve(rdp, base.orders, pure_epsilon=count * base.pure_epsilon)
-    return RenyiBound("composition", f"{_PAPER}Section 3.2", curve)
+    return _bound("composition", "Section 3.2", rdp, base.orders, count * base.pure_epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +257,7 @@ def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
     return RenyiBound("lemma-22", citation, curve, inner.conditions)
 
 
-def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = None) -> RenyiBound:
+def proposition_15(base: Guarantee, law: Threshold, *, orders: Array | None = None) -> RenyiBound:
     """Proposition 15: run until the output is accepted, each run being accepted with probability at least p.
 
     Notes
@@ -296,15 +270,7 @@ def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = Non
     ``D_a(Q_S||Q'_S) <= D_c(Q||Q') + L/(c-1) + (1-1/b) D_b(Q'||Q) + L/b``,
 
     in which b and c are chosen independently of one another; the bound rises with L.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import PureDP
-    >>> round(proposition_15(PureDP(1.0), Threshold(0.1)).curve.pure_epsilon, 9)
-    2.0
     """
-    if not isinstance(law, Threshold):
-        raise InvalidInput("dist", law.name, "conditional sampling is threshold")
     log_inverse_p, pure = -math.log(law.accept), base.pure_epsilon
     orders = base.orders if orders is None else orders
     second = _at_one_order(base, log_inverse_p, orders)
@@ -313,8 +279,7 @@ def proposition_15(base: Guarantee, law: RunCount, *, orders: Array | None = Non
     def rdp(a: Array) -> Array:
         return np.asarray(np.minimum(first.rdp(a), pure) + second, dtype=float)
 
-    curve = RenyiCurve(rdp, orders, pure_epsilon=pure + second)
-    return RenyiBound("proposition-15", f"{_PAPER}Proposition 15", curve)
+    return _bound("proposition-15", "Proposition 15", rdp, orders, pure + second)
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[Bound]:
@@ -350,5 +315,5 @@ def _theorems(base: Guarantee, law: Law, orders: Array | None, lemma_7_too: bool
     if not found or lemma_7_too:
         found.append(lemma_7(base, law, orders=orders))
     if law.max_runs is not None:
-        found.append(composition(base, law))
+        found.append(composition(base, law.max_runs))
     return found

@@ -52,28 +52,48 @@ class Enclosure:
     the chords of the neighbouring cells, prolonged, lie below it. Each cell thus has a triangle whose upper-left edges
     dominate the curve, with an error of second order in the cell's width.
 
-    Attributes
-    ----------
-    base, law : Guarantee, Law
-        One run, and the law of K.
-    x : ndarray, shape (n,)
-        Normal scores of the nodes, ``-inf`` and ``inf`` at the ends.
-    rank, image : Prob, shape (n,)
-        ``u`` and ``V(u)`` at the nodes.
-    log_f, log_g : ndarray, shape (n,)
-        ``log F(u)`` and ``log F(V(u))``.
-    slack : ndarray, shape (n,)
-        What ``log_g`` may be too small by, where the base finds V only to a tolerance.
+    ``x`` are normal scores of the nodes, shape (n,), ``-inf`` and ``inf`` at the ends, and ``image`` V(u) there.
     """
 
     base: Guarantee
     law: Law
     x: Array
-    rank: Prob
     image: Prob
-    log_f: Array
-    log_g: Array
-    slack: Array
+
+    @classmethod
+    def at(cls, base: Guarantee, law: Law, x: Array) -> Enclosure:
+        """With nodes at normal scores."""
+        return cls(base, law, x, _region(base, x))
+
+    @cached_property
+    def rank(self) -> Prob:
+        """u at the nodes."""
+        return Prob.from_normal(self.x)
+
+    @cached_property
+    def log_f(self) -> Array:
+        """``log F(u)``."""
+        return self.law.log_density(self.rank)
+
+    @cached_property
+    def log_g(self) -> Array:
+        """``log F(V(u))``, which never rises: where V is found less well than at a later rank, that value holds too."""
+        value = self.law.log_density(self.image)
+        return np.asarray(np.maximum.accumulate(value[::-1])[::-1], dtype=float)
+
+    @cached_property
+    def slack(self) -> Array:
+        """What ``log_g`` may be too small by, where the base finds V only to a tolerance."""
+        tolerance = self.base.region_tolerance
+        if tolerance <= 1e-12:
+            return np.zeros(self.x.size)
+        small = self.image.log_u < -0.5
+        low = Prob.from_log_u(np.where(small, self.image.log_u - tolerance, -1.0))
+        high = Prob.from_log_q(np.where(small, -1.0, np.minimum(self.image.log_q + tolerance, 0.0)))
+        lowered = Prob(*(np.where(small, *parts) for parts in zip(low, high, strict=True)))
+        with np.errstate(invalid="ignore"):
+            slack = np.maximum(np.where(np.isfinite(self.log_g), self.law.log_density(lowered) - self.log_g, 0.0), 0.0)
+        return np.where(np.isfinite(slack), slack, 0.0)
 
     @cached_property
     def _corners(self) -> tuple[Array, Array]:
@@ -182,29 +202,12 @@ class Enclosure:
         fresh = (left[:, None] + (right - left)[:, None] * (np.arange(1, pieces) / pieces)).ravel()
         fresh = distinct(fresh[(fresh > -_LIMIT) & (fresh < _LIMIT)])
         fresh = fresh[x[np.minimum(np.searchsorted(x, fresh), x.size - 1)] != fresh]
-        return self if fresh.size == 0 else self._merged(_sample(self.base, self.law, fresh))
-
-    def _merged(self, other: Enclosure) -> Enclosure:
-        order = np.argsort(np.concatenate([self.x, other.x]), kind="stable")
-
-        def join(one: Array, two: Array) -> Array:
-            return np.concatenate([one, two])[order]
-
-        return Enclosure(
-            self.base,
-            self.law,
-            join(self.x, other.x),
-            Prob(*map(join, self.rank, other.rank)),
-            Prob(*map(join, self.image, other.image)),
-            join(self.log_f, other.log_f),
-            _falling(join(self.log_g, other.log_g)),
-            join(self.slack, other.slack),
-        )
-
-
-def _falling(log_g: Array) -> Array:
-    """F(V) never rises with u: where a region is found less well than at a later rank, the later value holds too."""
-    return np.asarray(np.maximum.accumulate(log_g[::-1])[::-1], dtype=float)
+        if fresh.size == 0:
+            return self
+        x = np.concatenate([self.x, fresh])
+        order = np.argsort(x, kind="stable")
+        image = (np.concatenate(parts)[order] for parts in zip(self.image, _region(self.base, fresh), strict=True))
+        return Enclosure(self.base, self.law, x[order], Prob(*image))
 
 
 @lru_cache(maxsize=8)
@@ -213,31 +216,16 @@ def _images(base: Guarantee) -> dict[float, tuple[float, float]]:
     return {}
 
 
-def _region(base: Guarantee, x: Array, rank: Prob) -> Prob:
+def _region(base: Guarantee, x: Array) -> Prob:
+    """V at normal scores."""
+    if base.region_tolerance <= 1e-12:
+        return base.region(Prob.from_normal(x))
     known, scores = _images(base), x.tolist()
-    new = np.flatnonzero([score not in known for score in scores])
+    new = np.array([score for score in scores if score not in known])
     if new.size:
-        image = base.region(rank.take(new))
-        known.update(zip(x[new].tolist(), zip(image.log_u.tolist(), image.log_q.tolist(), strict=True), strict=True))
-    log_u, log_q = np.array([known[score] for score in scores]).T
-    return Prob(log_u, log_q)
-
-
-def _sample(base: Guarantee, law: Law, x: Array) -> Enclosure:
-    rank = Prob.from_normal(x)
-    image = _region(base, x, rank) if base.region_tolerance > 1e-12 else base.region(rank)
-    log_g = _falling(law.log_density(image))
-    slack = np.zeros_like(log_g)
-    if base.region_tolerance > 1e-12:
-        tolerance = base.region_tolerance
-        small = image.log_u < -0.5
-        low = Prob.from_log_u(np.where(small, image.log_u - tolerance, -1.0))
-        high = Prob.from_log_q(np.where(small, -1.0, np.minimum(image.log_q + tolerance, 0.0)))
-        lowered = Prob(np.where(small, low.log_u, high.log_u), np.where(small, low.log_q, high.log_q))
-        with np.errstate(invalid="ignore"):
-            slack = np.maximum(np.where(np.isfinite(log_g), law.log_density(lowered) - log_g, 0.0), 0.0)
-            slack = np.where(np.isfinite(slack), slack, 0.0)
-    return Enclosure(base, law, x, rank, image, law.log_density(rank), log_g, slack)
+        image = base.region(Prob.from_normal(new))
+        known.update(zip(new.tolist(), zip(image.log_u.tolist(), image.log_q.tolist(), strict=True), strict=True))
+    return Prob(*np.array([known[score] for score in scores]).reshape(-1, 2).T)
 
 
 def enclosure(base: Guarantee, law: Law, size: int = 256) -> Enclosure:
@@ -254,7 +242,7 @@ def enclosure(base: Guarantee, law: Law, size: int = 256) -> Enclosure:
     # nodes at multiples of a power of two: laws that differ little share most of them
     step = 2.0 ** round(math.log2((hi - lo) / size))
     inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
-    return _sample(base, law, distinct(np.concatenate([[-np.inf], inner, base.breakpoints, [np.inf]])))
+    return Enclosure.at(base, law, distinct(np.concatenate([[-np.inf], inner, base.breakpoints, [np.inf]])))
 
 
 def _score_where(law: Law, drop: float) -> float:
@@ -282,16 +270,7 @@ def _first_score(base: Guarantee, score: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RefinedRenyi(RenyiBound):
-    """R1: Rényi curve of the whole search, from an enclosure that is refined where an answer needs it.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> from hpcalc.laws import TruncatedNegativeBinomial
-    >>> law = TruncatedNegativeBinomial(1.0, 0.1)
-    >>> round(float(refined_renyi(ZCDP(0.1), law).sharpened(np.array([2.0])).rdp(np.array([2.0]))[0]), 4)
-    1.3352
-    """
+    """R1: Rényi curve of the whole search, from an enclosure that is refined where an answer needs it."""
 
     cells: Enclosure = field(kw_only=True)
 
@@ -318,7 +297,7 @@ class RefinedRenyi(RenyiBound):
 
     def estimate(self, orders: Array) -> Array:
         """The curve from the nodes alone: no bound, but close to what :meth:`sharpened` leads to."""
-        return _curve_value(self.cells, orders, np.max(self.cells.values(orders)[0], axis=1))
+        return divergence(self.cells, orders, np.max(self.cells.values(orders)[0], axis=1), self.cells.law.affine_power)
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         """Epsilon: the order is searched on the nodes, and the enclosure refined at that order."""
@@ -359,12 +338,12 @@ class RefinedRenyi(RenyiBound):
         return max(value, 0.0)
 
 
-def _curve_value(cells: Enclosure, order: Array, log_m: Array) -> Array:
-    """The bound of the module's docstring from ``log M`` at finite orders."""
+def divergence(cells: Enclosure, order: Array, log_m: Array, refined: bool) -> Array:
+    """The bounds of the module's docstring from ``log M`` at finite orders; ``refined`` where f' is such a power."""
     h = order - 1.0
     with np.errstate(invalid="ignore", over="ignore"):
         moment = h * cells.base.rdp(order)
-        if cells.law.affine_power:
+        if refined:
             value = softplus(log_m + log_expm1(moment)) / h
         else:
             # the logarithm is close to 0 next to order 1: its rounding, divided by h, must err upwards
@@ -376,7 +355,8 @@ def _curve_value(cells: Enclosure, order: Array, log_m: Array) -> Array:
 
 def _on(cells: Enclosure, like: RefinedRenyi) -> RefinedRenyi:
     """The bound that stands on these cells."""
-    curve = replace(like.curve, rdp=lambda orders: _curve_value(cells, orders, cells.log_supremum(orders)))
+    refined = cells.law.affine_power
+    curve = replace(like.curve, rdp=lambda orders: divergence(cells, orders, cells.log_supremum(orders), refined))
     return replace(like, curve=curve, cells=cells)
 
 
@@ -408,23 +388,8 @@ def rdp_of_profiles(
     linear in ``e^t`` is integrated exactly. Where ``e^((a-1)t)`` would blow up the floor of a certified profile another
     Rényi bound takes over, ``δ(t) <= (1/b)(1-1/b)^(b-1) e^((b-1)(rdp(b)-t))`` at an order b > a.
 
-    Parameters
-    ----------
-    profiles : sequence of callable
-        For each direction, or once for both: from ``t >= 0`` to an upper bound on ``log δ``.
-    tail : RenyiBound
-        What takes over.
-    orders : ndarray
-        Orders > 1.
-    reach : float
-        Where the profiles are asked up to.
-    pieces : int
-        How often they are asked.
-
-    Returns
-    -------
-    ndarray
-        inf where no finite bound follows.
+    ``profiles`` take t to upper bounds on log δ, for each direction or once for both; they are asked ``pieces`` times
+    up to ``reach``, beyond which ``tail`` takes over. The curve is inf where no finite bound follows.
     """
     flat = np.ravel(orders)
     order = flat[np.isfinite(flat)]
