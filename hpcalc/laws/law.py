@@ -107,6 +107,9 @@ class RunCount(ABC):
         log_tail = math.log((2 * rng.getrandbits(256) + 1) / (1 << 258))  # of a uniform number in (0, 1/2)
         return above(-log_tail) if upper else below(log_tail)
 
+    def _log_rarity(self, k: int) -> float:
+        return -self.log_sf(k)  # a method, as a law that was drawn from must pickle
+
     @cached_property
     def _inverses(self) -> tuple[Inverse, Inverse]:
         """Where ``log P[K <= k]``, and where ``-log P[K > k]``, comes up to what is asked."""
@@ -114,7 +117,7 @@ class RunCount(ABC):
         above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(HEAD - 1)))[::-1])[::-1]
         with np.errstate(divide="ignore"):
             heads = np.log(np.cumsum(p)), -np.log(above)
-        return Inverse(heads[0], self.log_cdf), Inverse(heads[1], lambda k: -self.log_sf(k))
+        return Inverse(heads[0], self.log_cdf), Inverse(heads[1], self._log_rarity)
 
 
 def checked_law(value: object) -> RunCount:
