@@ -245,7 +245,7 @@ def compose(*bases: Guarantee) -> Guarantee:
     if not bases:
         raise InvalidInput("base", "(none)", "give at least one guarantee of one run, for example --zcdp 0.1")
     if len(bases) == 1:
-        return bases[0]
+        return checked_guarantee(bases[0])
     parts: list[tuple[Guarantee, int]] = []
     for base in bases:
         parts.extend(base.parts if isinstance(base, Composition) else [(checked_guarantee(base), 1)])
