@@ -293,7 +293,9 @@ class DPSGD(WithCore):
     records: int = 1
 
     def __post_init__(self) -> None:
-        rate_help = "the sampling rate is batch size / data set size, a probability in [0, 1]"
+        rate_help = (
+            "the sampling rate (RATE SIGMA STEPS) is batch size / data set size, a probability in [0, 1]"
+        )
         object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
         sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
         object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
@@ -301,6 +303,13 @@ class DPSGD(WithCore):
             self, "steps", checked_count("dpsgd", self.steps, 0.0, 1e15, "give a whole number of steps >= 0")
         )
         object.__setattr__(self, "records", checked_group(self.records))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+        if not 0.0 < self.sigma < self.rate:
+            return ()
+        text = "is below the sampling rate {:g}: are they swapped? dpsgd is RATE SIGMA STEPS"
+        return (f"the noise multiplier {self.sigma:g} {text.format(self.rate)}",)
 
     def describe(self) -> dict[str, Any]:
         group = {} if self.records == 1 else {"group": self.records}

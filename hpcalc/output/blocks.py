@@ -133,20 +133,22 @@ def _explained(case: Document) -> list[Block]:
 def _bound(case: Document) -> Told:
     """The numbers to hold the answer against."""
     epsilon, good, one = case.get("epsilon"), case.get("within_budget"), _epsilon(case, "single_run")
-    text = f"The whole search costs ε = {shown(epsilon)}{_at(case)}; one run costs ε = {one}."
+    more = any(case.get(key) for key in ("search", "then", "searches", "total"))
+    released = "everything released" if more else "whole search"
+    text = f"{'Everything released' if more else 'The whole search'} costs ε = {shown(epsilon)}{_at(case)}"
+    text += "." if "total" in case else f"; one run costs ε = {one}."
     if epsilon is None:
         text = f"No finite bound{_at(case)}: {str(case.get('reason', 'nothing valid applies')).rstrip('.')}."
     if good is not None:
         text += f" {'Within' if good else 'OVER'} the limit of {shown(case['max_epsilon'])}."
-    released = "everything released" if any(case.get(key) for key in ("search", "then", "searches")) else "whole search"
     method = f"{case.get('method') or '-'}{' (exact)' if case.get('exact') else ''}"
     composed, lower = case.get("composition") or {}, case.get("lower_bound") or {}
-    how = str(lower.get("mechanism") or lower.get("reason") or "").replace("-", " ")
+    how = lower.get("reason") if lower.get("epsilon") is None else lower.get("mechanism")
     numbers = [(released, shown(epsilon), method), ("the search alone", _epsilon(case, "search"), ""),
                ("one run", one, ""),
                ("every run paid for", _epsilon(case, "composition"), f"{composed.get('runs')} runs composed"),
-               ("lower bound", _epsilon(case, "lower_bound"), how)]  # fmt: skip
-    known = (True, "search" in case, True, composed, lower)
+               ("lower bound", _epsilon(case, "lower_bound"), str(how or "").replace("-", " "))]  # fmt: skip
+    known = (True, "search" in case, "total" not in case, composed, lower)
     inputs = [("base", run_words(case.get("base", {}))), ("law", law_words(case.get("law", {}))),
               ("then", "; ".join(map(run_words, case.get("then", ())))),
               *_told(case, "then_on", "subset", "searches", "density", "unit")]  # fmt: skip
@@ -168,6 +170,8 @@ def _convert(case: Document) -> Told:
         del to["delta"]  # too small for a number: its logarithm speaks
     elif to.get("delta") is not None and not -300 < (to.get("log10_delta") or 0) < -5:
         to.pop("log10_delta", None)
+    if "epsilon" in to and float(fixed(to["epsilon"])) == to["epsilon"]:  # also the one at which δ was asked for
+        to["epsilon"] = fixed(to["epsilon"])
     return "One run: " + ", ".join(f"{label(key)} = {shown(value)}" for key, value in to.items()), inputs
 
 

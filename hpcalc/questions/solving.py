@@ -364,7 +364,7 @@ def unreachable(
         shown = round_up(least, 5)
         return TargetOutOfReach(
             f"target ε = {target:g} at δ = {delta:g} is out of reach: the least {aim} can cost is {shown:g} "
-            f"({item.family.label});\ngive {option} {shown:g} or more, or a run that loses less (more noise)",
+            f"({item.family.label});\ngive {option} {shown:g} or more, or more noise in every run",
             reachable={"low": upper(least), "high": None},
         )
     reasons = "; ".join(f"{item.family.label}: {item.reason}" for item in found)

@@ -438,3 +438,10 @@ def test_rare_huge_losses_have_a_table_too(rate, sigma, steps):
         found = epsilon_from_profile(base, math.log(delta))
         assert below.get_epsilon_for_delta(delta) - 1e-9 <= found
         assert found <= 1.01 * above.get_epsilon_for_delta(delta) + 1e-4
+
+
+def test_numbers_that_look_swapped_are_told():
+    assert DPSGD(0.01, 0.5, 10).warnings == ()
+    for base in (DPSGD(0.9, 0.01, 10), compose(PureDP(0.1), DPSGD(0.9, 0.01, 10))):
+        (warning,) = base.warnings
+        assert "swapped" in warning
