@@ -223,8 +223,10 @@ class Composition(WithCore):
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
         together = self.core.exact_profile
-        parts = [part for part, _ in self.parts if not (together and isinstance(part.core, Convolution))]
-        return tuple(dict.fromkeys([*self.core.warnings, *(each for part in parts for each in part.warnings)]))
+        cores = [part.core for part, _ in self.parts if together and isinstance(part.core, Convolution)]
+        apart = [each for core in cores for each in core.warnings]
+        told = [each for part, _ in self.parts for each in part.warnings if each not in apart]
+        return tuple(dict.fromkeys([*self.core.warnings, *told]))
 
 
 def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:

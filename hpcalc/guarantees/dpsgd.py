@@ -293,9 +293,7 @@ class DPSGD(WithCore):
     records: int = 1
 
     def __post_init__(self) -> None:
-        rate_help = (
-            "the sampling rate (RATE SIGMA STEPS) is batch size / data set size, a probability in [0, 1]"
-        )
+        rate_help = "the sampling rate (RATE SIGMA STEPS) is batch size / data set size, a probability in [0, 1]"
         object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
         sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
         object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
@@ -306,10 +304,9 @@ class DPSGD(WithCore):
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        if not 0.0 < self.sigma < self.rate:
-            return ()
-        text = "is below the sampling rate {:g}: are they swapped? dpsgd is RATE SIGMA STEPS"
-        return (f"the noise multiplier {self.sigma:g} {text.format(self.rate)}",)
+        numbers = f"the noise multiplier {self.sigma:g} is below the sampling rate {self.rate:g}"
+        swapped = (f"{numbers}: are they swapped? dpsgd is RATE SIGMA STEPS",)
+        return (*super().warnings, *(swapped if 0.0 < self.sigma < self.rate else ()))
 
     def describe(self) -> dict[str, Any]:
         group = {} if self.records == 1 else {"group": self.records}
