@@ -36,7 +36,7 @@ __all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epoch
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_SCHEDULE = 128  # of more different noises at one rate so many are looked at
+_SCHEDULE = 100  # of more different noises at one rate so many are looked at
 _FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 

@@ -43,7 +43,8 @@ _STEEP = (1.0, 4.0, 16.0)  # and as such: a rare huge loss is many standard devi
 _EXPONENTS = (3.0, 20.0, 70.0)  # the tilts are accurate around delta = e^-3, e^-20, e^-70
 _SMALLER = (1.0, 0.9, 0.8, 0.7)  # parts of a tilt that are tried in turn
 _COARSER = (1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)  # multiples of the grid step tried in turn
-_RARE = 1e-7  # probability that any step has a jump, where they are counted apart
+_DIRECT = 1 << 20  # terms of the Fourier sums of one step that are summed without a fast transform
+_RARE = 1e-5  # probability that any step has a jump, where they are counted apart
 _REST = 1e-37  # expected number of sums of jumps that are left out, and the least mass that is followed
 _DENSE_JUMP, _DENSE_NODES = 1000, 400  # grids of such a part of the loss, for one jump and for points of the table
 _JUMPS = 900.0  # about so many grid points for sums of jumps
@@ -113,15 +114,21 @@ def _convolve(losses: Losses, alpha: float, most: int) -> _Tilted | None:
     size = _smooth_size(last - first + 1)
     place = (losses.index - losses.index[0]) % size
 
+    spectra: Any = None  # of all the steps, once few frequencies are left
+
     @lru_cache(maxsize=2)
     def seen(step: int) -> Any:
-        return np.fft.rfft(np.bincount(place, weight[step], size))
+        return np.fft.rfft(np.bincount(place, weight[step], size)) if spectra is None else spectra[step]
 
     factors: dict[int, Any] = {}  # of equally many uses
     end = size  # most of the product vanishes: the sum is smooth
     for left, share, uses in zip(kinds.left.tolist(), kinds.share.tolist(), kinds.count.tolist(), strict=True):
         count = int(uses)
-        factor = seen(left)[:end] if share == 0.0 else seen(left)[:end] + share * (seen(left + 1) - seen(left))[:end]
+        if spectra is None and end * place.size <= min(_DIRECT, 20 * size):
+            turns = place[:, None] * np.arange(end) % size
+            spectra = weight @ np.exp(-2j * math.pi / size * turns)
+        one = seen(left)[:end]
+        factor = one if share == 0.0 else one + share * (seen(left + 1)[:end] - one)
         factors[count] = factor * factors[count][:end] if count in factors else factor.copy()
         factors[count][np.abs(factors[count]) <= math.exp(-100.0 / max(count, 1))] = 0.0
         end = int(np.flatnonzero(factors[count])[-1]) + 1
