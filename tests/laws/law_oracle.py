@@ -1,8 +1,9 @@
-"""Laws of K with 80 digits, from their definitions: what the tests of laws compare with."""
+"""Laws of K with 80 digits: probabilities by their definitions, ranks, and laws of each kind."""
 
 import functools
 import math
 
+import exact
 import mpmath as mp
 import numpy as np
 
@@ -57,56 +58,6 @@ def log_or_none(x):
     return mp.log(x) if x else mp.mpf("-inf")
 
 
-def log_pair(f, s):
-    """log f and log(1-f), from f and s = 1 - f."""
-    return (mp.log(f) if f < 0.5 else mp.log1p(-s)), (mp.log(s) if s < 0.5 else mp.log1p(-f))
-
-
-class ExactTNB:
-    """Definition 1 with 80 digits, by L = log(1/gamma)."""
-
-    def __init__(self, eta, log_gamma):
-        self.eta, self.size = mp.mpf(eta), -mp.mpf(log_gamma)
-        self.gamma, self.rest = mp.exp(-self.size), -mp.expm1(-self.size)
-
-    def mean(self):
-        if self.eta == 0:
-            return self.rest / (self.gamma * self.size)
-        return self.eta * self.rest / (self.gamma * -mp.expm1(-self.eta * self.size))
-
-    def sd(self):
-        mean = self.mean()
-        return mp.sqrt(mean * (self.eta + 1) * self.rest / self.gamma + mean - mean * mean)
-
-    def quantile_mean(self):
-        eta, gamma, size = self.eta, self.gamma, self.size
-        if eta == 0:
-            return 1 - (1 - gamma * size / self.rest) / size
-        if eta == 1:
-            return 1 - (size / self.rest - 1) / (1 / gamma - 1)
-        return 1 - (-mp.expm1((eta - 1) * size) / ((1 - eta) * self.rest) - 1) / mp.expm1(eta * size)
-
-    def log_density(self, u):
-        return mp.log(self.mean()) - (self.eta + 1) * mp.log1p(self.rest / self.gamma * u)
-
-    def log_density_slope(self, u):
-        odds = self.rest / self.gamma
-        return mp.log(self.mean() * (self.eta + 1) * odds) - (self.eta + 2) * mp.log1p(odds * u)
-
-    def pgf(self, u, q):
-        w = -mp.log(self.gamma + self.rest * u) if u < 0.5 else -mp.log1p(-self.rest * q)
-        d = mp.log1p(self.rest / self.gamma * u)
-        if self.eta == 0:
-            return w / self.size, d / self.size
-        full = self.eta * self.size
-        return mp.expm1(self.eta * w) / mp.expm1(full), mp.expm1(-self.eta * d) / mp.expm1(-full)
-
-    def pmf(self, k):
-        if self.eta == 0:
-            return self.rest**k / (k * self.size)
-        return self.rest**k * mp.rf(self.eta, k) / mp.factorial(k) / mp.expm1(self.eta * self.size)
-
-
 @functools.cache
 def exact_pmf(law, top=400):
     """Probabilities of 0..top with 80 digits, from the definition."""
@@ -116,8 +67,11 @@ def exact_pmf(law, top=400):
     if isinstance(law, TruncatedNegativeBinomial):
         if law.log_gamma == 0:
             return [mp.mpf(int(k == 1)) for k in range(top + 1)]
-        exact = ExactTNB(law.eta, law.log_gamma)
-        return [mp.mpf(0)] + [exact.pmf(k) for k in range(1, top + 1)]
+        gamma, eta = mp.exp(law.log_gamma), mp.mpf(law.eta)
+        first = exact.log_mean(law) + (1 + eta) * law.log_gamma  # of P[K = 1] = F(1)
+        return [mp.mpf(0)] + [
+            mp.exp(first) * (1 - gamma) ** (k - 1) * mp.rf(1 + eta, k - 1) / mp.factorial(k) for k in range(1, top + 1)
+        ]
     if isinstance(law, Binomial):
         p = mp.mpf(law.p)
         return [mp.binomial(law.n, k) * p**k * (1 - p) ** (law.n - k) for k in range(law.n + 1)]

@@ -1,12 +1,14 @@
 """Laws of the number of runs, against mpmath and against enumeration."""
 
+import itertools
 import math
 import random
 
+import exact
 import mpmath as mp
 import numpy as np
 import pytest
-from law_oracle import LAWS, RANKS, TNB, ExactTNB, close, exact_pmf, log_or_none, log_pair, rank_of
+from law_oracle import LAWS, RANKS, TNB, close, exact_pmf, log_or_none, rank_of
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import (
@@ -32,58 +34,50 @@ ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.5, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e
 LOG_GAMMAS = (-1e-15, -1e-9, -1e-3, -0.3, -1.0, -6.9, -40.0, -300.0, -690.77, -922.0)
 
 
+CLOSED = [[Poisson(mu) for mu in (1e-9, 0.5, 10.0, 700.0, 1e12)]]
+CLOSED += [[AtLeastOne(law) for law in CLOSED[0]]]
+CLOSED += [[Binomial(n, p) for n, p in ((1, 0.3), (1, 1.0), (2, 1e-9), (20, 0.5), (1000, 1.0), (1000, 1 - 1e-12),
+                                        (10**12, 1e-11), (10**12, 0.5), (10**9, 1.0))]]  # fmt: skip
+CLOSED += [[TNB.from_log_gamma(eta, log_gamma) for log_gamma in LOG_GAMMAS] for eta in ETAS]
+
+
+@pytest.mark.parametrize("laws", CLOSED, ids=lambda laws: repr(laws[0]))
+def test_closed_forms(laws):
+    for law, at in itertools.product(laws, RANKS):
+        with mp.extradps(700 if isinstance(law, AtLeastOne) else 0):
+            rank, u, q = rank_of(*at)
+            density, lost = exact.log_density(law, u, q), exact.survival(law, u, q)
+            log_f = mp.log1p(-lost) if lost < 0.5 else exact.log_pgf(law, u, q)
+        close(law.log_mean, exact.log_mean(law), 1e-12, floor=1.0)
+        close(law.log_density(rank)[0], density, 1e-12, floor=1.0)
+        close(law.log_density_slope(rank)[0], density + log_or_none(steepness(law, u, q)), 1e-12, floor=1.0)
+        close(law.log_pgf(rank)[0], log_f, 2e-12)
+        close(law.log_survival(rank)[0], mp.log(lost) if lost < 0.5 else mp.log1p(-mp.exp(log_f)), 2e-12)
+
+
+def steepness(law, u, q):
+    """-F'(u)/F(u)."""
+    if isinstance(law, AtLeastOne):
+        law = law.law
+    if isinstance(law, Poisson):
+        return mp.mpf(law.mu)
+    if isinstance(law, Binomial):
+        return (law.n - 1) * mp.mpf(law.p) / (1 - law.p + law.p * q)
+    odds = mp.expm1(-mp.mpf(law.log_gamma))
+    return (1 + mp.mpf(law.eta)) * odds / (1 + odds * u)
+
+
 @pytest.mark.parametrize("eta", ETAS)
-def test_truncated_negative_binomial(eta):
+def test_spread_and_mean_rank_of_truncated_negative_binomials(eta):
     for log_gamma in LOG_GAMMAS:
-        law, exact = TNB.from_log_gamma(eta, log_gamma), ExactTNB(eta, log_gamma)
-        close(law.log_mean, mp.log(exact.mean()), 1e-12, floor=1.0)
-        for got, want, error in ((law.mean, exact.mean(), 1e-11), (law.sd, exact.sd(), 1e-11 + 1e-15 / (1.0 + eta))):
+        law, gamma = TNB.from_log_gamma(eta, log_gamma), mp.exp(log_gamma)
+        mean = mp.exp(exact.log_mean(law))
+        sd = mp.sqrt(mean * ((1 + mp.mpf(eta)) * (1 - gamma) / gamma + 1 - mean))
+        for got, want, error in ((law.mean, mean, 1e-11), (law.sd, sd, 1e-11 + 1e-15 / (1.0 + eta))):
             if want < mp.mpf("1.7e308"):
                 close(got, want, error, floor=1e3)
             elif want > mp.mpf("1.8e308"):
                 assert got == math.inf
-        close(law.expected_quantile, exact.quantile_mean(), 1e-12)
-        for u, q in RANKS:
-            rank, u, q = rank_of(u, q)
-            close(law.log_density(rank)[0], exact.log_density(u), 1e-12, floor=1.0)
-            close(law.log_density_slope(rank)[0], exact.log_density_slope(u), 1e-12, floor=1.0)
-            log_f, log_s = log_pair(*exact.pgf(u, q))
-            close(law.log_pgf(rank)[0], log_f, 1e-12)
-            close(law.log_survival(rank)[0], log_s, 1e-12)
-
-
-@pytest.mark.parametrize("mu", [1e-9, 0.5, 10.0, 700.0, 1e12])
-def test_poisson(mu):
-    law, m = Poisson(mu), mp.mpf(mu)
-    close(law.expected_quantile, 1 - (-mp.expm1(-m)) / m, 1e-12)
-    for u, q in RANKS:
-        rank, u, q = rank_of(u, q)
-        close(law.log_density(rank)[0], mp.log(m) - m * u, 1e-12, floor=1.0)
-        close(law.log_density_slope(rank)[0], 2 * mp.log(m) - m * u, 1e-12, floor=1.0)
-        close(law.log_pgf(rank)[0], -m * u, 1e-12)
-        close(law.log_survival(rank)[0], log_pair(mp.exp(-m * u), -mp.expm1(-m * u))[1], 1e-12)
-        f, s = mp.exp(-m * u) * -mp.expm1(-m * q) / -mp.expm1(-m), mp.expm1(-m * u) / mp.expm1(-m)
-        close(AtLeastOne(law).log_pgf(rank)[0], log_pair(f, s)[0], 2e-12)
-        close(AtLeastOne(law).log_survival(rank)[0], log_pair(f, s)[1], 2e-12)
-
-
-@pytest.mark.parametrize(("n", "p"), [(1, 0.3), (1, 1.0), (2, 1e-9), (20, 0.5), (1000, 1.0), (1000, 1 - 1e-12),
-                                      (10**12, 1e-11), (10**12, 0.5), (10**9, 1.0)])  # fmt: skip
-def test_binomial_and_fixed(n, p):
-    law, prob = Binomial(n, p), mp.mpf(p)
-    with mp.workdps(500):
-        close(law.expected_quantile, 1 - (1 - (1 - prob) ** (n + 1)) / ((n + 1) * prob), 1e-12)
-    for u, q in RANKS:
-        rank, u, q = rank_of(u, q)
-        miss = mp.log1p(-prob * u) if u < 0.5 else mp.log((1 - prob) + prob * q)
-        close(law.log_density(rank)[0], mp.log(n * prob) + (n - 1) * miss, 1e-12, floor=1.0)
-        bend = mp.log(n * (n - 1) * prob**2) + (n - 2) * miss if n > 1 else mp.mpf("-inf")
-        close(law.log_density_slope(rank)[0], bend, 1e-12, floor=1.0)
-        close(law.log_pgf(rank)[0], n * miss, 1e-12)
-        close(law.log_survival(rank)[0], log_pair(mp.exp(n * miss), -mp.expm1(n * miss))[1], 1e-12)
-        if p == 1.0:
-            for method in ("log_density", "log_density_slope", "log_pgf", "log_survival"):
-                assert getattr(Fixed(n), method)(rank) == getattr(law, method)(rank)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
@@ -143,8 +137,7 @@ def test_narrow_blocks_keep_their_digits(law):
             want = mp.exp(-law.mu * u) * -mp.expm1(-law.mu * width)
         elif isinstance(law, TruncatedNegativeBinomial) and law.log_gamma < 0:
             with mp.workdps(700):
-                exact = ExactTNB(law.eta, law.log_gamma)
-                want = exact.pgf(top, 1 - top)[1] - exact.pgf(u, 1 - u)[1]
+                want = exact.survival(law, top, 1 - top) - exact.survival(law, u, 1 - u)
         else:
             step = mp.log1p(-width / q)
             want = mp.fsum(p * q**k * -mp.expm1(k * step) for k, p in enumerate(exact_pmf(law)) if k)
@@ -184,16 +177,11 @@ def test_a_range_of_densities_holds_one():
     for low, high in ((1.1, 1.2), (0.5, 0.9), (0.0, 1.0), (math.nan, 2.0), (-1.0, 2.0), (0.5, math.inf)):
         with pytest.raises(InvalidInput, match="^density: "):
             Adaptive(Poisson(3.0), low, high)
-    for wrap in (
-        lambda law: Adaptive(law, 0.5, 2.0),
-        lambda law: AtMost(law, 3),
-        lambda law: Clamped(law, 3),
-        AtLeastOne,
-    ):
+    for wrap, more in ((Adaptive, (0.5, 2.0)), (AtMost, (3,)), (Clamped, (3,)), (AtLeastOne, ())):
         with pytest.raises(InvalidInput, match="leave it out"):
-            wrap(Threshold(0.5))
+            wrap(Threshold(0.5), *more)
         with pytest.raises(TypeError, match="give a law of K"):
-            wrap(10)
+            wrap(10, *more)
 
 
 # -- means, limits -----------------------------------------------------------------------------------------------------
@@ -204,7 +192,7 @@ def test_a_range_of_densities_holds_one():
 def test_gamma_from_mean(eta, mean):
     law = TNB.with_mean(mean, eta=eta)
     # of the doubles around log gamma, none has a mean nearer to the wanted one than rounding in the mean itself
-    want, got = mp.log(mp.mpf(mean)), mp.log(ExactTNB(eta, law.log_gamma).mean())
+    want, got = mp.log(mp.mpf(mean)), exact.log_mean(law)
     assert abs(got - want) <= 4e-15 * max(abs(want), 1)
 
 
@@ -227,20 +215,13 @@ def test_laws_that_are_not_of_best_of_k():
         close(law.sd, mp.sqrt(1 - p) / p, 1e-13)
         assert law.max_runs == (1 if accept == 1.0 else None)
         for k in range(6):
-            close(
-                law.log_pmf(np.array(float(k))), log_or_none((1 - p) ** (k - 1) * p if k else p * 0), 1e-12, floor=1.0
-            )
+            probability = (1 - p) ** (k - 1) * p if k else p * 0
+            close(law.log_pmf(np.array(float(k))), log_or_none(probability), 1e-12, floor=1.0)
             close(law.log_sf(k), log_or_none((1 - p) ** k), 1e-12, floor=1e-300)
     assert Threshold.with_mean(4.0) == Threshold(0.25)
     runs = AnyRuns(1e1)
-    assert (runs.k, runs.mean, runs.sd, runs.prob_zero, runs.max_runs, runs.quantile(0.5)) == (
-        10,
-        10.0,
-        0.0,
-        0.0,
-        10,
-        10,
-    )
+    assert (runs.k, runs.mean, runs.max_runs, runs.quantile(0.5)) == (10, 10.0, 10, 10)
+    assert runs.sd == runs.prob_zero == 0.0
     for law in (runs, Threshold(0.5)):
         with pytest.raises(InvalidInput, match=f"^law: {law.name} .*no K to draw"):
             law.sample(random.Random(1))
