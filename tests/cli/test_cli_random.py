@@ -7,52 +7,27 @@ import io
 import json
 import random
 import shlex
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import click
 import jsonschema
 import pytest
 import yaml
 
 from hpcalc.catalog import DISTS
 from hpcalc.cli import main
-from hpcalc.cli.app import cli
-from hpcalc.cli.command import Option
+from hpcalc.cli.commands import command
 from hpcalc.cli.options import FORMATS, METHODS
 
 COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 BROKEN = ("nan", "inf", "-1", "0", "x", "", "1e999", "0,5", "1:30", "é", "--mu", "2.5.1", "\x1b[31m")
-GOOD_LAWS = (
-    "--dist poisson --mu {m}",
-    "--dist poisson --mean {m}",
-    "--dist tnb --eta {h} --mean {m}",
-    "--dist tnb --eta {h} --gamma {g}",
-    "--dist geometric --gamma {g}",
-    "--dist logarithmic --mean {m}",
-    "--dist binomial --n {k} --p {g}",
-    "--dist fixed --k {k}",
-    "--dist pmf --pmf pmf.csv",
-    "--dist threshold --accept {g}",
-    "--dist poisson --mu {m} --max-runs {k}",
-    "--dist tnb --eta {h} --mean {m} --at-least-one",
-)
-GOOD_BASES = (
-    "--zcdp {e}",
-    "--pure {e}",
-    "--gaussian {m}",
-    "--laplace {m}",
-    "--approx-dp {e} 1e-9",
-    "--rdp 2:{e},8:{m}",
-    "--zcdp {e} --pure {e}",
-    "--gaussian {m} --compose {k}",
-    "--rdp-file rdp.csv",
-    "--profile-file profile.yaml",
-    "--zcdp inf",
-    "--gaussian 0",
-)
+_LAWS = """poisson --mu {m}/poisson --mean {m}/tnb --eta {h} --mean {m}/tnb --eta {h} --gamma {g}/geometric --gamma {g}/
+logarithmic --mean {m}/binomial --n {k} --p {g}/fixed --k {k}/pmf --pmf pmf.csv/threshold --accept {g}/
+poisson --mu {m} --max-runs {k}/tnb --eta {h} --mean {m} --at-least-one"""
+_BASES = """zcdp {e}/pure {e}/gaussian {m}/laplace {m}/approx-dp {e} 1e-9/rdp 2:{e},8:{m}/zcdp {e} --pure {e}/zcdp inf/
+gaussian {m} --compose {k}/rdp-file rdp.csv/profile-file profile.yaml/gaussian 0"""
+GOOD_LAWS, GOOD_BASES = _LAWS.replace("\n", "").split("/"), _BASES.replace("\n", "").split("/")
 FILES = {
     "pmf.csv": "k,probability\n1,0.5\n10,0.5\n",
     "rdp.csv": "order,epsilon\n2,0.5\n8,1.9\n32,7\n",
@@ -63,21 +38,34 @@ FILES = {
     "broken.yaml": "detla: 1e-5\n",
 }
 # What a command cannot do without, apart from a base and a law.
-NEEDS: dict[str, tuple[str, ...]] = {
+NEEDS = {
     "compare": ("--mean {m}", "--at-epsilon {m}", "", "--law poisson:mu={m} --law tnb:eta={h},mean={m}"),
     "plan": tuple(f"--target-epsilon {{m}}{more}" for more in ("", " --maximize quantile", " --success-rate 0.01")),
 }
+# Some of which may be added: an option and its values, separated by slashes.
+EXTRAS = """--delta 1e-6/1e-5/1e-12/0.1/0
+--explain
+--orders 1.5,2,8/2/1.01,64,inf
+--conversion best/cks/mironov/exact
+--max-epsilon 0/1/100
+--to approx-dp/rdp/zcdp/pure
+--epsilon 0/1/50
+--success-rate 0.01/0.5
+--scores scores.txt
+--count 1/5/1e2
+--spec spec.yaml
+--save-spec saved.yaml
+--max-runs-p95 100
+--method """ + "/".join(METHODS)
 
 
 class Grammar:
     """Command lines of one command."""
 
     def __init__(self, name: str, rng: random.Random) -> None:
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None
-        self.name = name
-        self.rng = rng
-        self.options = [param for param in command.params if isinstance(param, Option) and param.group != "Help"]
+        self.name, self.rng = name, rng
+        options = command(name).options.values()
+        self.options = [option for option in options if option.group != "Help" and not option.spec_only]
 
     def fill(self, template: str) -> list[str]:
         rng = self.rng
@@ -94,30 +82,14 @@ class Grammar:
         rng, keys = self.rng, {option.flag for option in self.options}
         words: list[str] = []
         if "--zcdp" in keys:
-            words += self.fill(rng.choice(GOOD_BASES))
+            words += self.fill(f"--{rng.choice(GOOD_BASES)}")
         if "--dist" in keys and (self.name != "plan" or rng.random() < 0.3):
-            words += self.fill(rng.choice(GOOD_LAWS))
+            words += self.fill(f"--dist {rng.choice(GOOD_LAWS)}")
         words += self.fill(rng.choice(NEEDS.get(self.name, ("",))))
-        extras: list[Callable[[], list[str]]] = [
-            lambda: ["--delta", rng.choice(["1e-6", "1e-5", "1e-12", "0.1", "0"])],
-            lambda: ["--explain"],
-            lambda: ["--orders", rng.choice(["1.5,2,8", "2", "1.01,64,inf"])],
-            lambda: ["--conversion", rng.choice(["best", "cks", "mironov", "exact"])],
-            lambda: ["--method", rng.choice(METHODS)],
-            lambda: ["--max-epsilon", rng.choice(["0", "1", "100"])],
-            lambda: ["--to", rng.choice(["approx-dp", "rdp", "zcdp", "pure"])],
-            lambda: ["--epsilon", rng.choice(["0", "1", "50"])],
-            lambda: ["--success-rate", rng.choice(["0.01", "0.5"])],
-            lambda: ["--scores", "scores.txt"],
-            lambda: ["--count", rng.choice(["1", "5", "1e2"])],
-            lambda: ["--spec", "spec.yaml"],
-            lambda: ["--save-spec", "saved.yaml"],
-            lambda: ["--max-runs-p95", "100"],
-        ]
-        for extra in rng.sample(extras, rng.randint(0, 3)):
-            made = extra()
-            if made[0] in keys:
-                words += made
+        for extra in rng.sample(EXTRAS.splitlines(), rng.randint(0, 3)):
+            option, _, values = extra.partition(" ")
+            if option in keys:
+                words += [option, rng.choice(values.split("/"))] if values else [option]
         return words
 
     def damaged(self) -> list[str]:
@@ -143,8 +115,8 @@ class Grammar:
         return [self.name, *words]
 
 
-def validator(command: str = "") -> jsonschema.Draft202012Validator:
-    """The one schema of every answer; whatever is not an answer of the command is refused by its ``command`` alone."""
+def validator() -> jsonschema.Draft202012Validator:
+    """The one schema of every answer."""
     schema = json.loads((files("hpcalc") / "schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
@@ -189,21 +161,12 @@ def check(args: list[str], code: int, out: str, err: str, schema: jsonschema.Dra
     assert told or code == 0
 
 
-def run_lines(
-    name: str,
-    seed: int,
-    count: int,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def run_lines(name: str, seed: int, count: int, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for file, text in FILES.items():
         (tmp_path / file).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HPCALC_DEBUG", raising=False)
-    schema = validator(name)
-    rng = random.Random(seed)
-    grammar = Grammar(name, rng)
+    schema, grammar = validator(), Grammar(name, random.Random(seed))
     for index in range(count):
         args = grammar.line()
         capsys.readouterr()
@@ -217,9 +180,7 @@ def run_lines(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_random_command_lines(
-    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_command_lines(name: str, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a plan or a comparison is worth a dozen bounds
     run_lines(name, 1, {"bound": 15, "compare": 4, "plan": 3}.get(name, 40), capsys, tmp_path, monkeypatch)
 
@@ -228,6 +189,6 @@ def test_random_command_lines(
 @pytest.mark.parametrize("seed", range(2, 7))
 @pytest.mark.parametrize("name", COMMANDS)
 def test_five_hundred_random_command_lines(
-    name: str, seed: int, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, seed: int, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_lines(name, seed, 100, capsys, tmp_path, monkeypatch)

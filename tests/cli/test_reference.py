@@ -22,7 +22,7 @@ from shells import ROOT, option_names, program
 from hpcalc import __date__, __version__, reference
 from hpcalc.cli import main
 from hpcalc.cli.app import cli
-from hpcalc.cli.command import Command
+from hpcalc.cli.commands import command
 from hpcalc.cli.spec import cases_of
 from hpcalc.datafiles import read_pmf, read_rdp
 
@@ -51,32 +51,11 @@ def _shown(page: Path) -> str:
     return re.sub(".\b", "", done.stdout)
 
 
-def _command(name: str) -> Command:
-    command = cli.get_command(click.Context(cli), name)
-    assert command is not None
-    return command
-
-
-def _pages() -> list[str]:
-    return [
-        "hpcalc.1",
-        *(f"hpcalc-{name}.1" for name in COMMANDS),
-        "hpcalc-searches.7",
-        "hpcalc-spec.5",
-        "hpcalc-theory.7",
-    ]
+OTHERS = ("hpcalc.1", "hpcalc-searches.7", "hpcalc-spec.5", "hpcalc-theory.7")
 
 
 def test_there_is_a_page_for_everything() -> None:
-    assert sorted(_pages()) == PAGES
-
-
-def test_committed_files_are_current() -> None:
-    # the golden files, which the command checks too, have a test of their own
-    files = reference.build()
-    stale = [name for name, text in files.items() if (ROOT / name).read_text(encoding="ascii") != text]
-    assert not stale, "run python -m hpcalc.reference"
-    assert {f"man/{page}" for page in PAGES} <= files.keys()
+    assert sorted([*OTHERS, *(f"hpcalc-{name}.1" for name in COMMANDS)]) == PAGES
 
 
 def _regenerate(root: Path, *words: str) -> Any:
@@ -107,9 +86,9 @@ def test_check_names_what_is_out_of_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [None, *COMMANDS])
 def test_every_option_of_help_is_in_the_page(name: str | None) -> None:
-    command = cli if name is None else _command(name)
-    with click.Context(command, info_name="hpcalc") as context:
-        expected = option_names(command.get_help(context))
+    asked = cli if name is None else command(name)
+    with click.Context(asked, info_name="hpcalc") as context:
+        expected = option_names(asked.get_help(context))
     assert "--help" in expected
     shown = _shown(ROOT / "man" / (f"hpcalc-{name}.1" if name else "hpcalc.1"))
     documented = re.findall(r"^ +(--[a-z0-9-]+)", shown.split("\nOPTIONS")[1].split("\nENVIRONMENT")[0], re.MULTILINE)
@@ -119,15 +98,17 @@ def test_every_option_of_help_is_in_the_page(name: str | None) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_texts_and_defaults_are_in_the_page(name: str) -> None:
     shown = " ".join(_shown(ROOT / "man" / f"hpcalc-{name}.1").split())
-    for option in _command(name).options.values():
+    for option in command(name).options.values():
         if not option.hidden:
             assert " ".join((option.help or "").split()) in shown
     assert "The default is 1e-6." in shown or name in ("draw", "utility")
 
 
-@pytest.mark.parametrize("page", _pages())
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_are_clean(page: str) -> None:
     path = ROOT / "man" / page
+    text = path.read_text(encoding="ascii")
+    assert not re.search(r"[ \t]$|\t", text, re.MULTILINE)
     lint = _run("mandoc", "-T", "lint", "-W", "warning", str(path))
     assert (lint.returncode, lint.stdout + lint.stderr) == (0, "")
     name = page.rsplit(".", 1)[0]
@@ -137,13 +118,6 @@ def test_pages_are_clean(page: str) -> None:
         assert (shown.returncode, shown.stderr) == (0, "")
         assert __version__ in shown.stdout
         assert __date__ in shown.stdout
-
-
-@pytest.mark.parametrize("page", _pages())
-def test_pages_are_ascii_without_trailing_blanks(page: str) -> None:
-    text = (ROOT / "man" / page).read_text(encoding="ascii")
-    assert not re.search(r"[ \t]$", text, re.MULTILINE)
-    assert "\t" not in text
 
 
 HOSTILE = [
@@ -157,19 +131,14 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("formatter", ["mandoc", "man"])
-def test_text_is_shown_as_it_is_written(text: str, formatter: str, tmp_path: Path) -> None:
+def test_text_is_shown_as_it_is_written(tmp_path: Path) -> None:
     page = tmp_path / "demo.1"
-    lines = ['.TH DEMO 1 2020-01-01 "demo" "demo"', ".SH NAME", r"demo \- demo", ".SH TEXT", reference.escape(text)]
-    page.write_text("\n".join(lines) + "\n")
-    if formatter == "mandoc":
-        shown = _shown(page)
-    else:
-        done = _run("man", "--warnings", "-E", "ascii", "-l", str(page), MANWIDTH="100")
-        assert done.stderr == ""
-        shown = re.sub(".\b", "", done.stdout)
-    assert " ".join(text.split()) in " ".join(shown.split())
+    lines = ['.TH DEMO 1 2020-01-01 "demo" "demo"', ".SH NAME", r"demo \- demo", ".SH TEXT"]
+    page.write_text("\n".join([*lines, *map(reference.escape, HOSTILE)]) + "\n")
+    done = _run("man", "--warnings", "-E", "ascii", "-l", str(page), MANWIDTH="100")
+    assert done.stderr == ""
+    for shown in (_shown(page), re.sub(".\b", "", done.stdout)):
+        assert all(" ".join(text.split()) in " ".join(shown.split()) for text in HOSTILE)
 
 
 def test_what_an_ascii_terminal_cannot_show_is_refused() -> None:
@@ -182,34 +151,17 @@ def test_prose_markup() -> None:
         "= ONE-TWO\nplain `--bold`\n.dot\n\n; term\n  body\n\n* item\n  more\n\n"
         "    code \\\n\n    .more\n\nlast\n@options\n"
     )
-    assert list(reference._prose(source, {"options": [".SH OPTIONS"]})) == [
-        r".SH ONE\-TWO",
-        r"plain \fB\%\-\-bold\fR",
-        r"\&.dot",
-        ".TP",
-        r"\fBterm\fR",
-        "body",
-        r".IP \(bu 2",
-        "item",
-        "more",
-        ".PP",
-        ".RS 4",
-        ".EX",
-        r"code \e",
-        "",
-        r"\&.more",
-        ".EE",
-        ".RE",
-        ".PP",
-        "last",
-        ".SH OPTIONS",
-    ]
+    wanted = r"""
+.SH ONE\-TWO|plain \fB\%\-\-bold\fR|\&.dot|.TP|\fBterm\fR|body|.IP \(bu 2|item|more
+|.PP|.RS 4|.EX|code \e||\&.more|.EE|.RE|.PP|last|.SH OPTIONS
+"""
+    assert list(reference._prose(source, {"options": [".SH OPTIONS"]})) == wanted.replace("\n", "").split("|")
 
 
 def _examples() -> list[tuple[str, str]]:
     """Command lines that stand verbatim in the pages."""
     found = []
-    for page in _pages():
+    for page in PAGES:
         text = (ROOT / "man" / page).read_text()
         for block in re.findall(r"^\.EX\n(.*?)^\.EE$", text, re.DOTALL | re.MULTILINE):
             plain = block.replace(r"\-", "-").replace(r"\(aq", "'").replace("\\e\n", " ").replace(r"\&", "")
@@ -217,16 +169,11 @@ def _examples() -> list[tuple[str, str]]:
     return found
 
 
-def test_every_command_has_examples() -> None:
-    pages = [page for page, _ in _examples()]
-    assert all(f"hpcalc-{name}.1" in pages for name in COMMANDS)
-
-
 @pytest.mark.parametrize(("page", "line"), _examples())
 def test_examples_parse(page: str, line: str) -> None:
     name, *arguments = shlex.split(line)[1:]
     if name != "help":
-        _command(name).make_context(name, arguments)
+        command(name).make_context(name, arguments)
 
 
 def _verbatim(page: str) -> list[str]:
@@ -241,29 +188,21 @@ def _block(page: str, start: str) -> str:
     return block
 
 
-@pytest.mark.parametrize(("start", "cases"), [("# privacy.yaml", 1), ("- name:", 2)])
-def test_spec_files_of_the_page_are_read(start: str, cases: int, tmp_path: Path) -> None:
+def test_files_of_the_page_are_read(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text(_block("hpcalc-spec.5", start))
-    command = _command("bound")
-    settings, listed = cases_of(command, command.make_context("bound", ["--spec", str(path)]).obj)
-    assert (len(settings), listed) == (cases, cases > 1)
-    assert settings[0]["max_epsilon"] == (3.5 if listed else 4.0)
-
-
-def test_curves_of_the_page_are_read(tmp_path: Path) -> None:
-    table, document = tmp_path / "curve.csv", tmp_path / "curve.json"
-    both = _block("hpcalc-spec.5", "order,epsilon")
-    table.write_text(both.split("\n\n")[0])
-    document.write_text(both.split("\n\n")[1])
-    assert dict(read_rdp(str(table))) == {1.5: 0.31, 2.0: 0.42, math.inf: 3.1}
-    assert dict(read_rdp(str(document))) == {1.5: 0.31, 2.0: 0.42, 64.0: 2.9}
-
-
-def test_law_of_the_page_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "law.yaml"
+    for start, limits in (("# privacy.yaml", [4.0]), ("- name:", [3.5, 2.5])):
+        path.write_text(_block("hpcalc-spec.5", start))
+        cases, listed = cases_of(command("bound"), command("bound").make_context("", ["--spec", str(path)]).obj)
+        assert ([case["max_epsilon"] for case in cases], listed) == (limits, len(limits) > 1)
+    table, document = _block("hpcalc-spec.5", "order,epsilon").split("\n\n")
+    for name, text, curve in (
+        ("curve.csv", table, {1.5: 0.31, 2.0: 0.42, math.inf: 3.1}),
+        ("curve.json", document, {1.5: 0.31, 2.0: 0.42, 64.0: 2.9}),
+    ):
+        (tmp_path / name).write_text(text)
+        assert read_rdp(str(tmp_path / name)) == curve
     path.write_text(_block("hpcalc-spec.5", "{1: 0.5"))
-    assert dict(read_pmf(str(path))) == {1: 0.5, 4: 0.25, 16: 0.25}
+    assert read_pmf(str(path)) == {1: 0.5, 4: 0.25, 16: 0.25}
 
 
 class _Recorded:
@@ -330,18 +269,19 @@ def test_wheel_holds_every_page_and_script(installed: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_man_hpcalc_command_works(installed: Path, command: str) -> None:
-    done = _run("man", "-M", str(installed / "share" / "man"), "hpcalc", command)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_man_hpcalc_command_works(installed: Path, name: str) -> None:
+    done = _run("man", "-M", str(installed / "share" / "man"), "hpcalc", name)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.sub(".\b", "", done.stdout).startswith(f"HPCALC-{command.upper()}(1)")
+    assert re.sub(".\b", "", done.stdout).startswith(f"HPCALC-{name.upper()}(1)")
 
 
-def test_man_finds_the_other_sections(installed: Path) -> None:
-    for section, name in (("7", "hpcalc-theory"), ("7", "hpcalc-searches"), ("5", "hpcalc-spec"), ("1", "hpcalc")):
-        done = _run("man", "-M", str(installed / "share" / "man"), section, name)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert f"{name.upper()}({section})" in done.stdout
+@pytest.mark.parametrize("page", OTHERS)
+def test_man_finds_the_other_sections(installed: Path, page: str) -> None:
+    name, section = page.split(".")
+    done = _run("man", "-M", str(installed / "share" / "man"), section, name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{name.upper()}({section})" in done.stdout
 
 
 SEARCHES = [line for page, line in _examples() if page == "hpcalc-searches.7"]
