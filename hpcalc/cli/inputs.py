@@ -15,7 +15,6 @@ from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profil
 from hpcalc.errors import InvalidInput
 from hpcalc.files import nearest
 from hpcalc.guarantees import Guarantee, compose, repeat
-from hpcalc.guarantees.dpsgd import DPSGD, steps_from_epochs
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
 
@@ -73,22 +72,28 @@ def _grouped(case: Case, part: Guarantee) -> Guarantee:
 _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}
 
 
+def _dpsgd(rate: float, noise: float, steps: float) -> Guarantee:
+    made: Guarantee = load(KINDS["dpsgd"].target)(rate, noise, steps)  # few command lines need what that loads
+    return made
+
+
 def _parts(case: Case) -> Iterator[Guarantee]:
     """Every guarantee that was given, in the order of the table."""
     for name, row in KINDS.items():
-        key, make = name.replace("-", "_"), load(row.target)
+        key = name.replace("-", "_")
         for value in case[key] or ():
+            make = load(row.target)
             if key in _READERS:
                 yield make(_READERS[key](value), echo={key: value})
             else:
                 yield make(*value) if isinstance(value, tuple) else make(value)
     for path in case["history"] or ():
-        yield compose(*(DPSGD(rate, noise, steps) for rate, noise, steps in read_history(path)))
+        yield compose(*(_dpsgd(rate, noise, steps) for rate, noise, steps in read_history(path)))
     shape = _training(case, noise=True)
     if shape is not None:
         noise = case["noise_multiplier"]
         try:
-            yield DPSGD(shape[0], noise, shape[1])
+            yield _dpsgd(shape[0], noise, shape[1])
         except InvalidInput as error:  # it knows these numbers as those of --dpsgd
             raise InvalidInput("noise_multiplier", noise, error.remedy) from error
 
@@ -140,7 +145,7 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
         case.refuse("candidates", "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting")
 
     def made(noise: float) -> Guarantee:
-        parts = tuple(_times(DPSGD(rate, noise, steps), case["compose"]) for rate, steps in filter(None, shapes))
+        parts = tuple(_times(_dpsgd(rate, noise, steps), case["compose"]) for rate, steps in filter(None, shapes))
         return WorstOf(parts) if weights is None else Mixture(parts, weights)
 
     return made
@@ -175,6 +180,8 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
     if steps is None and epochs is None:
         raise CommandLineError(f"{_at(case)}DP-SGD needs --steps or --epochs")
     if rate is None:
+        from hpcalc.guarantees.dpsgd import steps_from_epochs
+
         rate, counted = steps_from_epochs(
             case["examples"], case["batch_size"], epochs or 1.0, case["accumulation"] or 1
         )

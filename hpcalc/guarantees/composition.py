@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import ZCDP
 from hpcalc.guarantees.guarantee import (
     Guarantee,
@@ -198,6 +197,8 @@ class Composition(WithCore):
         if gaussian:  # merge the Gaussians first: fewer parts to convolve
             rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
             cores = [*rest, (_merged_gaussian(gaussian), 1)]
+        from hpcalc.guarantees.convolved import Convolution  # where it is needed: it takes long to load
+
         whole = Convolution(tuple(cores))
         how = "privacy-loss distributions convolved" if whole.exact_profile else "Rényi curves added"
         return whole, slack, how
@@ -223,7 +224,7 @@ class Composition(WithCore):
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
         together = self.core.exact_profile
-        cores = [part.core for part, _ in self.parts if together and isinstance(part.core, Convolution)]
+        cores = [part.core for part, _ in self.parts if together and part.core.has_own_pair]
         apart = [each for core in cores for each in core.warnings]
         told = [each for part, _ in self.parts for each in part.warnings if each not in apart]
         return tuple(dict.fromkeys([*self.core.warnings, *told]))

@@ -6,14 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.loss_grid import Kinds, Tails
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
+
+if TYPE_CHECKING:  # convolutions are loaded where something is convolved
+    from hpcalc.guarantees.loss_grid import Kinds, Tails
 
 _INF = math.inf
 
@@ -138,6 +140,8 @@ class Guarantee(ABC):
     @classmethod
     def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
         """The steps that stand for many of this kind: together they dominate these, or else are dominated by them."""
+        from hpcalc.guarantees.loss_grid import Kinds
+
         return [part for part, _ in uses], Kinds.apart([count for _, count in uses])
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:

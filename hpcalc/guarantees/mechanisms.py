@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, normal_score
-from hpcalc.guarantees.loss_grid import Tails, gaussian_tails, laplace_tails, response_tails
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import (
     Array,
@@ -24,6 +23,9 @@ from hpcalc.logspace import (
     ndtri_exp,
     softplus,
 )
+
+if TYPE_CHECKING:  # convolutions are loaded where something is convolved
+    from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
 _LOG2 = math.log(2.0)
@@ -152,6 +154,8 @@ class PureDP(_Mechanism):
         return ndtri_exp(np.array([-float(softplus(self.epsilon))])) if self.epsilon < 700.0 else np.empty(0)
 
     def loss_tails(self, loss: Array) -> Tails:
+        from hpcalc.guarantees.loss_grid import response_tails
+
         return response_tails(self.epsilon, loss)
 
 
@@ -221,6 +225,8 @@ class Gaussian(_Mechanism):
         return from_points(Prob.from_normal(z), Prob.from_normal(z - s), s * z - 0.5 * s * s, attained=True)
 
     def loss_tails(self, loss: Array) -> Tails:
+        from hpcalc.guarantees.loss_grid import gaussian_tails
+
         return gaussian_tails(self.loss, loss)
 
 
@@ -308,6 +314,8 @@ class Laplace(_Mechanism):
         return from_points(x, w, t, attained=True, ends=c)
 
     def loss_tails(self, loss: Array) -> Tails:
+        from hpcalc.guarantees.loss_grid import laplace_tails
+
         return laplace_tails(self.loss, loss)
 
 

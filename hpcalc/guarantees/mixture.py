@@ -12,19 +12,21 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import compose, repeat
 from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
-from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, smaller
 from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, logsumexp
+
+if TYPE_CHECKING:  # convolutions are loaded where something is convolved
+    from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
 
@@ -154,8 +156,8 @@ class Mixture(_Several):
         """Weighted sums of the settings' tails where all are known, else those of a finite pair that dominates."""
         if not self.loss_attained:
             return self.pair.loss_tails(loss)
-        sides = zip(*(part.loss_tails(loss) for part in self.parts), strict=True)
-        return Tails(*(np.minimum(self._joined(side), 0.0) for side in sides))
+        sides = [part.loss_tails(loss) for part in self.parts]
+        return type(sides[0])(*(np.minimum(self._joined(side), 0.0) for side in zip(*sides, strict=True)))
 
     @cached_property
     def pair(self) -> DominatingPair:  # type: ignore[override]

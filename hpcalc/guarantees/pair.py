@@ -15,16 +15,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders, normal_score
-from hpcalc.guarantees.loss_grid import Tails
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
 from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
+
+if TYPE_CHECKING:  # convolutions are loaded where something is convolved
+    from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
 _NODES = 300  # of a grid of ranks, at corners
@@ -157,6 +159,8 @@ class DominatingPair(Guarantee):
         return [np.minimum(sums, 0.0) for sums in (above[0], below[0], above[1], below[1])]
 
     def loss_tails(self, loss: Array) -> Tails:
+        from hpcalc.guarantees.loss_grid import Tails
+
         at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
         return Tails(*(sums[at] for sums in self._tails))
 
