@@ -161,7 +161,7 @@ class Attack:
                 reached, u, out = mpf(0), mpf(0), []
                 for x in mass:
                     u += x
-                    now = exact.survival(law, u, 1 - u)
+                    now = exact.survival(law, u)
                     out.append(now - reached)
                     reached = now
                 laws.append(out)

@@ -31,7 +31,6 @@ import mpmath as mp
 import numpy as np
 from exact import mpf
 from grid import grid_of, least_delta
-from mechanisms import pmf_of
 
 from hpcalc.bounds import paper
 from hpcalc.bounds.bound import RenyiBound
@@ -270,32 +269,29 @@ def show_answers() -> None:
 @room
 def laws(rng: random.Random) -> Iterator[Check]:
     law, at = a_simple_law(rng), a_rank(rng)
-    u, q = exact.rank_of(at)
-    name = f"{law!r} at {float(at.log_u[0])!r}, {float(at.log_q[0])!r}: "
-    mean = exact.log_mean(law)
-    yield Check(f"{law!r}: log mean", law.log_mean, mean, 1e-13, 1e-13, mpf(1))
-    # a rank rounded in its last digit moves these by that share of their size
-    density = exact.log_density(law, u, q)
-    size = max(mpf(1), abs(mean), abs(density), abs(mp.log(u)) if u > 0 else mpf(1))
-    yield Check(name + "density", float(law.log_density(at)[0]), density, 1e-12, 1e-12, size)
-    survival = mp.log(exact.survival(law, u, q))
-    yield Check(name + "survival", float(law.log_survival(at)[0]), survival, 1e-12, 1e-12, max(mpf(1), size))
-    with mp.extradps(300):  # what is left of f beside f(0) where 1 - u is below 1e-50
-        pgf = exact.log_pgf(law, *exact.rank_of(at))
-    yield Check(name + "pgf", float(law.log_pgf(at)[0]), pgf, 1e-12, 1e-12, max(mpf(1), size))
-    yield Check(f"{law!r}: zero", law.log_prob_zero, exact.log_prob_zero(law), 1e-12, 1e-12)
-    # beside p = 1 a double holds the thinned p, not 1 - p, to its last digit
-    if not isinstance(law, (FinitePmf, AtLeastOne)) and not (isinstance(law, Binomial) and law.p > 1.0 - 1e-4):
-        delta0 = a_delta(rng)
-        keep = math.log1p(-delta0)
-        thinned = law.thin(keep)
-        # f'(x) of the thinned law is proportional to f'(x (1-delta0))
-        kept, lost = mp.exp(mpf(keep)), -mp.expm1(mpf(keep))
-        ratio = exact.log_density(law, lost + kept * u, kept * q) - exact.log_density(law, lost, kept)
-        zero = Prob.from_u(np.array([0.0]))
-        got = float(thinned.log_density(at)[0] - thinned.log_density(zero)[0])
-        size = max(size, abs(ratio), abs(mpf(thinned.log_mean)))
-        yield Check(name + f"thinned by {delta0!r}", got, ratio, 1e-10, 1e-10, size)
+    with mp.workdps(400):  # what is left of f beside 1, or beside f(0), where a rank or its complement is next to 0
+        u, q = exact.rank_of(at)
+        mean, density = exact.log_mean(law), exact.log_density(law, u, q)
+        survival, pgf, zero = exact.survival(law, u), exact.pgf(law, u, q), exact.log_prob_zero(law)
+        # a rank rounded in its last digit moves these by that share of their size
+        size = max(mpf(1), abs(mean), abs(density), abs(exact.log(u)))
+        name = f"{law!r} at {float(at.log_u[0])!r}, {float(at.log_q[0])!r}: "
+        yield Check(f"{law!r}: log mean", law.log_mean, mean, 1e-13, 1e-13, mpf(1))
+        yield Check(name + "density", float(law.log_density(at)[0]), density, 1e-12, 1e-12, size)
+        yield Check(name + "survival", float(law.log_survival(at)[0]), mp.log(survival), 1e-12, 1e-12, size)
+        yield Check(name + "pgf", float(law.log_pgf(at)[0]), mp.log(pgf), 1e-12, 1e-12, size)
+        yield Check(f"{law!r}: zero", law.log_prob_zero, zero, 1e-12, 1e-12)
+        # beside p = 1 a double holds the thinned p, not 1 - p, to its last digit
+        if not isinstance(law, (FinitePmf, AtLeastOne)) and not (isinstance(law, Binomial) and law.p > 1.0 - 1e-4):
+            delta0 = a_delta(rng)
+            keep = math.log1p(-delta0)
+            thinned = law.thin(keep)
+            # f'(x) of the thinned law is proportional to f'(x (1-delta0))
+            kept, lost = mp.exp(mpf(keep)), -mp.expm1(mpf(keep))
+            ratio = exact.log_density(law, lost + kept * u, kept * q) - exact.log_density(law, lost)
+            got = float(thinned.log_density(at)[0] - thinned.log_density(Prob.from_u(np.array([0.0])))[0])
+            size = max(size, abs(ratio), abs(mpf(thinned.log_mean)))
+            yield Check(name + f"thinned by {delta0!r}", got, ratio, 1e-10, 1e-10, size)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -383,7 +379,7 @@ def lemma_22(rng: random.Random) -> Iterator[Check]:
         law = at_most(inner, cutoff)
     except HpcalcError:
         return
-    pmf = pmf_of(inner, cutoff)
+    pmf = exact.pmf(inner, cutoff)
     mass, mean = mp.fsum(pmf), mp.fsum(k * p for k, p in enumerate(pmf))
     whole = mp.exp(exact.log_mean(inner))
     order = an_order(rng)
@@ -439,9 +435,9 @@ def refined_pure_dp(rng: random.Random) -> Iterator[Check]:
 
     def gain(u: mpf) -> mpf:
         v = u * mp.exp(e)
-        return exact.log_density(law, u, 1 - u) - exact.log_density(law, v, 1 - v)
+        return exact.log_density(law, u) - exact.log_density(law, v)
 
-    at_edge = exact.log_density(law, edge, 1 - edge) - exact.log_density(law, 1 - edge, edge)
+    at_edge = exact.log_density(law, edge) - exact.log_density(law, 1 - edge, edge)
     true = e + at_edge
     tolerance = 1e-9
     if isinstance(law, FinitePmf):

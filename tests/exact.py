@@ -1,17 +1,20 @@
 """The formulas once more, in 50-digit arithmetic: what the package's answers are held against.
 
 Nothing here comes from the package but its data classes, whose parameters are read as exact numbers. Every function
-takes and returns ``mpf``.
+takes and returns ``mpf``, but for laws of K, which NumPy can be asked for instead (``m=np``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import mpmath as mp
+import numpy as np
 
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP
-from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
 
 mp.mp.dps = 50
@@ -22,11 +25,6 @@ mpf = mp.mpf
 def log1p(x: mpf) -> mpf:
     """``log(1+x)``, for x far below the working precision too."""
     return mp.log1p(x)
-
-
-def log1mexp(x: mpf) -> mpf:
-    """``log(1 - e^x)`` for x < 0."""
-    return mp.log(-mp.expm1(x)) if x > -1 else log1p(-mp.exp(x))
 
 
 def phi_tail(x: mpf) -> mpf:
@@ -40,13 +38,18 @@ def log_phi(x: mpf) -> mpf:
     return mp.log(phi_tail(-x)) if x < 0 else log1p(-phi_tail(x))
 
 
+def log(x: mpf) -> mpf:
+    """-inf at 0."""
+    return mp.log(x) if x else -mp.inf
+
+
 # ---------------------------------------------------------------------------------------------------------------
-# laws of K, at a rank given by (log u, log(1-u)): whichever of the two is small carries the digits
+# laws of K by their textbook forms, at a rank u from the best; who needs digits of 1 - f or near u = 1 asks for more
 # ---------------------------------------------------------------------------------------------------------------
 
 
 def rank(log_u: float, log_q: float) -> tuple[mpf, mpf]:
-    """``(u, 1-u)`` from a double each."""
+    """``(u, 1-u)`` from a double each: whichever of the two is small carries the digits."""
     if log_u < -0.69:
         u = mp.exp(mpf(log_u))
         return u, 1 - u
@@ -54,119 +57,111 @@ def rank(log_u: float, log_q: float) -> tuple[mpf, mpf]:
     return 1 - q, q
 
 
-def log_power(x: mpf, q: mpf, n: mpf) -> mpf:
-    """``n log(q)`` for q = 1 - x, without cancellation; 0 log 0 is 0."""
-    if n == 0:
-        return mpf(0)
-    return n * (log1p(-x) if x < 0.5 else (mp.log(q) if q > 0 else -mp.inf))
+def rank_of(point: Prob, index: int = 0) -> tuple[mpf, mpf]:
+    """``(u, 1-u)`` of one entry of a Prob."""
+    return rank(float(point.log_u.ravel()[index]), float(point.log_q.ravel()[index]))
 
 
-def tnb_log_mean(eta: mpf, log_gamma: mpf) -> mpf:
-    """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))``."""
+def tnb_mean(eta: mpf, log_gamma: mpf) -> mpf:
+    """``eta (1-gamma) / (gamma (1 - gamma^eta))``, and its limits."""
     if log_gamma == 0:
-        return mpf(0)
-    odds = mp.log(mp.expm1(-log_gamma))
-    if eta == 0:
-        return odds - mp.log(-log_gamma)
-    return odds + mp.log(eta / -mp.expm1(eta * log_gamma))
+        return mpf(1)
+    return mp.expm1(-log_gamma) * (eta / -mp.expm1(eta * log_gamma) if eta else 1 / -log_gamma)
+
+
+def pmf(law: Law, last: int) -> list[mpf]:
+    """P[K = 0], ..., P[K = last], by each law's recurrence."""
+    if isinstance(law, Poisson):
+        first, ratio = [mp.exp(-mpf(law.mu))], lambda k: mpf(law.mu) / k
+    elif isinstance(law, TruncatedNegativeBinomial):
+        eta, gamma = mpf(law.eta), mp.exp(mpf(law.log_gamma))
+        first = [mpf(0), tnb_mean(eta, mpf(law.log_gamma)) * gamma ** (eta + 1)]
+        ratio = lambda k: (1 - gamma) * (eta + k - 1) / k  # noqa: E731
+    else:
+        assert isinstance(law, Binomial)
+        return [mp.binomial(law.n, k) * mpf(law.p) ** k * (1 - mpf(law.p)) ** (law.n - k) for k in range(last + 1)]
+    for k in range(len(first), last + 1):
+        first.append(first[-1] * ratio(k))
+    return first[: last + 1]
+
+
+@cache
+def _terms(law: Law, digits: int) -> list[tuple[int, mpf]]:
+    """Numbers of runs and their probabilities, where there are finitely many."""
+    with mp.workdps(digits):
+        if isinstance(law, FinitePmf):
+            found = [(k, mpf(p)) for k, p in law.probabilities]
+        else:
+            assert isinstance(law, (AtMost, Clamped))
+            masses = pmf(law.law, law.m)
+            if isinstance(law, Clamped):
+                masses[-1] += 1 - mp.fsum(masses)
+            found = [(k, p) for k, p in enumerate(masses) if p]
+        total = mp.fsum(p for _, p in found)
+        return [(k, p / total) for k, p in found]
+
+
+def _polynomial(terms: list[tuple[int, Any]], q: Any) -> Any:
+    """Sum of ``weight q^power``, from the largest power down."""
+    total, last = 0 * q, terms[-1][0]
+    for power, weight in reversed(terms):
+        total, last = total * q ** (last - power) + weight, power
+    return total * q**last
+
+
+def pgf(law: Law, u: Any, q: Any = None, m: Any = mp) -> Any:
+    """``f(q) = E[q^K]`` at q = 1 - u."""
+    q = 1 - u if q is None else q
+    number = float if m is np else mpf
+    if isinstance(law, Poisson):
+        return m.exp(-number(law.mu) * u)
+    if isinstance(law, TruncatedNegativeBinomial) and law.log_gamma < 0:
+        eta, gamma = number(law.eta), m.exp(number(law.log_gamma))
+        inside = gamma + (1 - gamma) * u if m is np else 1 - (1 - gamma) * q  # 1 exactly at q = 0
+        return (inside**-eta - 1) / (gamma**-eta - 1) if eta else m.log(inside) / m.log(gamma)
+    if isinstance(law, Binomial):
+        return (1 - number(law.p) + number(law.p) * q) ** law.n
+    if isinstance(law, AtLeastOne):
+        zero = number(pgf(law.law, mpf(1)))
+        return (pgf(law.law, u, q, m) - zero) / (1 - zero)
+    if isinstance(law, (Fixed, TruncatedNegativeBinomial)):
+        return q ** (law.k if isinstance(law, Fixed) else 1)
+    return _polynomial([(k, number(p)) for k, p in _terms(law, mp.mp.dps)], q)
+
+
+def survival(law: Law, u: Any, m: Any = mp) -> Any:
+    """``1 - f(1-u)``: the probability that some run has a rank below u."""
+    return 1 - pgf(law, u, m=m)
+
+
+def density(law: Law, u: Any, q: Any = None, m: Any = mp) -> Any:
+    """``F(u) = f'(q)`` at q = 1 - u."""
+    q = 1 - u if q is None else q
+    number = float if m is np else mpf
+    if isinstance(law, Poisson):
+        return number(law.mu) * pgf(law, u, q, m)
+    if isinstance(law, TruncatedNegativeBinomial):
+        mean, gamma = (number(x) for x in (tnb_mean(mpf(law.eta), mpf(law.log_gamma)), mp.exp(mpf(law.log_gamma))))
+        return mean * (gamma / (gamma + (1 - gamma) * u)) ** (number(law.eta) + 1)
+    if isinstance(law, Binomial):
+        return law.n * number(law.p) * (1 - number(law.p) + number(law.p) * q) ** (law.n - 1)
+    if isinstance(law, Fixed):
+        return law.k * q ** (law.k - 1)
+    if isinstance(law, AtLeastOne):
+        return density(law.law, u, q, m) / number(survival(law.law, mpf(1)))
+    return _polynomial([(k - 1, number(k * p)) for k, p in _terms(law, mp.mp.dps) if k], q)
+
+
+def log_density(law: Law, u: mpf, q: mpf | None = None) -> mpf:
+    return log(density(law, u, q))
 
 
 def log_mean(law: Law) -> mpf:
-    if isinstance(law, Poisson):
-        return mp.log(mpf(law.mu))
-    if isinstance(law, TruncatedNegativeBinomial):
-        return tnb_log_mean(mpf(law.eta), mpf(law.log_gamma))
-    if isinstance(law, Binomial):
-        return mp.log(mpf(law.n) * mpf(law.p))
-    if isinstance(law, Fixed):
-        return mp.log(mpf(law.k))
-    if isinstance(law, AtLeastOne):
-        return log_mean(law.law) - mp.log(survival(law.law, mpf(1), mpf(0)))
-    if isinstance(law, FinitePmf):
-        return mp.log(mp.fsum(k * mpf(p) for k, p in law.probabilities) / _total(law))
-    raise TypeError(law)
-
-
-def _total(law: FinitePmf) -> mpf:
-    return mp.fsum(mpf(p) for _, p in law.probabilities)
-
-
-def log_density(law: Law, u: mpf, q: mpf) -> mpf:
-    """``log F(u)``, F(u) = f'(1-u)."""
-    if isinstance(law, Poisson):
-        return mp.log(mpf(law.mu)) - mpf(law.mu) * u
-    if isinstance(law, TruncatedNegativeBinomial):
-        odds = mp.expm1(-mpf(law.log_gamma))
-        return log_mean(law) - (mpf(law.eta) + 1) * log1p(odds * u)
-    if isinstance(law, Binomial):
-        p = mpf(law.p)
-        return log_mean(law) + log_power(p * u, (1 - p) + p * q, mpf(law.n - 1))
-    if isinstance(law, Fixed):
-        return log_mean(law) + log_power(u, q, mpf(law.k - 1))
-    if isinstance(law, AtLeastOne):
-        return log_density(law.law, u, q) - mp.log(survival(law.law, mpf(1), mpf(0)))
-    if isinstance(law, FinitePmf):
-        terms = [k * mpf(p) * mp.exp(log_power(u, q, mpf(k - 1))) for k, p in law.probabilities if k > 0]
-        return mp.log(mp.fsum(terms) / _total(law)) if any(terms) else -mp.inf
-    raise TypeError(law)
-
-
-def survival(law: Law, u: mpf, q: mpf) -> mpf:
-    """``1 - f(1-u)``."""
-    if isinstance(law, Poisson):
-        return -mp.expm1(-mpf(law.mu) * u)
-    if isinstance(law, TruncatedNegativeBinomial):
-        eta, log_gamma = mpf(law.eta), mpf(law.log_gamma)
-        if log_gamma == 0:
-            return u
-        depth = log1p(mp.expm1(-log_gamma) * u)  # L - w
-        if eta == 0:
-            return depth / -log_gamma
-        return -mp.expm1(-eta * depth) / -mp.expm1(eta * log_gamma)
-    if isinstance(law, Binomial):
-        p = mpf(law.p)
-        return -mp.expm1(log_power(p * u, (1 - p) + p * q, mpf(law.n)))
-    if isinstance(law, Fixed):
-        return -mp.expm1(log_power(u, q, mpf(law.k)))
-    if isinstance(law, AtLeastOne):
-        return survival(law.law, u, q) / survival(law.law, mpf(1), mpf(0))
-    if isinstance(law, FinitePmf):
-        parts = [mpf(p) * -mp.expm1(log_power(u, q, mpf(k))) for k, p in law.probabilities]
-        return mp.fsum(parts) / _total(law)
-    raise TypeError(law)
-
-
-def log_pgf(law: Law, u: mpf, q: mpf) -> mpf:
-    """``log f(1-u)``."""
-    if isinstance(law, Poisson):
-        return -mpf(law.mu) * u
-    if isinstance(law, TruncatedNegativeBinomial):
-        eta, log_gamma = mpf(law.eta), mpf(law.log_gamma)
-        if log_gamma == 0:
-            return mp.log(q)
-        w = -mp.log(mp.exp(log_gamma) - mp.expm1(log_gamma) * u) if u < 0.5 else -log1p(mp.expm1(log_gamma) * q)
-        if eta == 0:
-            return mp.log(w / -log_gamma)
-        return mp.log(mp.expm1(eta * w) / mp.expm1(-eta * log_gamma))
-    if isinstance(law, Binomial):
-        p = mpf(law.p)
-        return log_power(p * u, (1 - p) + p * q, mpf(law.n))
-    if isinstance(law, Fixed):
-        return log_power(u, q, mpf(law.k))
-    if isinstance(law, FinitePmf):
-        return mp.log(mp.fsum(mpf(p) * mp.exp(log_power(u, q, mpf(k))) for k, p in law.probabilities) / _total(law))
-    if isinstance(law, AtLeastOne):
-        zero = log_pgf(law.law, mpf(1), mpf(0))
-        return zero + mp.log(mp.expm1(log_pgf(law.law, u, q) - zero) / -mp.expm1(zero))
-    raise TypeError(law)
+    return log_density(law, mpf(0))
 
 
 def log_prob_zero(law: Law) -> mpf:
-    if isinstance(law, (Poisson, Binomial)):
-        return log_pgf(law, mpf(1), mpf(0))
-    if isinstance(law, FinitePmf) and law.probabilities[0][0] == 0:
-        return mp.log(mpf(law.probabilities[0][1]) / _total(law))
-    return -mp.inf
+    return log(pgf(law, mpf(1)))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -247,15 +242,6 @@ def region(base: Guarantee, u: mpf, q: mpf) -> tuple[mpf, mpf]:
     raise TypeError(base)
 
 
-def bernoulli_log_moment(order: mpf, p: tuple[mpf, mpf], r: tuple[mpf, mpf]) -> mpf:
-    """``log sum p^a r^(1-a)`` over two outcomes."""
-    total = mpf(0)
-    for x, y in zip(p, r, strict=True):
-        if x > 0:
-            total += x**order * y ** (1 - order) if y > 0 else mp.inf
-    return mp.log(total)
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # conversions and the paper
 # ---------------------------------------------------------------------------------------------------------------
@@ -292,8 +278,3 @@ def least(objective: Callable[[mpf], mpf], start: float, width: float = 3.0, rou
             b = lo + ratio * (hi - lo)
             fb = f(b)
     return min(fa, fb)
-
-
-def rank_of(point: Prob, index: int = 0) -> tuple[mpf, mpf]:
-    """``(u, 1-u)`` of one entry of a Prob."""
-    return rank(float(point.log_u.ravel()[index]), float(point.log_q.ravel()[index]))

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mechanisms import pgf_of, pmf_of
+from exact import density
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri_exp
 
 from hpcalc.guarantees import ApproxDP, Gaussian, Guarantee, Laplace, PureDP
-from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import Law
 
 Floats = NDArray[np.float64]
 
@@ -84,8 +84,13 @@ def grid_of_pair(
 
 def _shared(points: Floats, corners: Floats, mass: Floats, image: Floats, law: Law, count: int) -> Floats:
     """About ``count`` of the points, equally many in equal parts of the ways in which F and the masses change."""
-    density, total = density_of(law), np.zeros(points.size)
-    values = [density(mass), density(np.minimum(image, 1.0)), mass / (1.0 - np.minimum(mass, 1.0 - 1e-9)), image]
+    total = np.zeros(points.size)
+    values = [
+        density(law, mass, m=np),
+        density(law, np.minimum(image, 1.0), m=np),
+        mass / (1.0 - np.minimum(mass, 1.0 - 1e-9)),
+        image,
+    ]
     for value in [*(np.log(np.maximum(value, 1e-18 * np.max(value))) for value in values), mass, *values[:2]]:
         change = np.append(0.0, np.cumsum(np.abs(np.diff(value))))
         total += change / max(change[-1], 1e-300)
@@ -101,83 +106,16 @@ def _between(below: Callable[[Floats], Floats], z: Floats) -> Floats:
     return np.where(z[:-1] > 0.0, below(-z[:-1]) - below(-z[1:]), below(z[1:]) - below(z[:-1]))
 
 
-def density_of(law: Law) -> Callable[[Floats], Floats]:
-    """``F(u) = f'(1-u)`` on [0, 1]."""
-    if isinstance(law, Poisson):
-        return lambda u: law.mu * np.exp(-law.mu * u)
-    if isinstance(law, TruncatedNegativeBinomial):
-        gamma, eta = math.exp(law.log_gamma), law.eta
-        if abs(eta) < 1e-12:
-            mean = (1.0 / gamma - 1.0) / -law.log_gamma
-        else:
-            mean = eta * (1.0 - gamma) / (gamma * -math.expm1(eta * law.log_gamma))
-        return lambda u: mean * (gamma / (gamma + (1.0 - gamma) * u)) ** (eta + 1.0)
-    if isinstance(law, Binomial):
-        return lambda u: law.n * law.p * (1.0 - law.p * u) ** (law.n - 1)
-    if isinstance(law, Fixed):
-        return lambda u: law.k * (1.0 - np.minimum(u, 1.0)) ** (law.k - 1)
-    if isinstance(law, AtLeastOne):
-        inner, run = density_of(law.law), 1.0 - float(pgf_of(law.law)(0))
-        return lambda u: inner(u) / run
-    terms = _terms(law)
-    if terms[-1][0] <= 40:
-        weights = np.zeros(terms[-1][0])
-        for k, p in terms:
-            weights[k - 1] = k * p
-        return lambda u: np.polynomial.polynomial.polyval(1.0 - np.minimum(u, 1.0), weights)
-
-    def density(u: Floats) -> Floats:
-        out = np.zeros(np.shape(u))
-        left = 1.0 - np.minimum(u, 1.0)
-        for k, p in terms:
-            out += k * p * left ** (k - 1)
-        return out
-
-    return density
-
-
-def _terms(law: Law) -> list[tuple[int, float]]:
-    """Numbers of runs and their probabilities."""
-    if isinstance(law, FinitePmf):
-        total = math.fsum(p for _, p in law.probabilities)
-        return [(k, p / total) for k, p in law.probabilities if k > 0]
-    if isinstance(law, (AtMost, Clamped)):
-        pmf = [float(p) for p in pmf_of(law.law, law.m)]
-        total = math.fsum(pmf) if isinstance(law, AtMost) else 1.0
-        if isinstance(law, Clamped):
-            pmf[-1] += 1.0 - math.fsum(pmf)
-        return [(k, p / total) for k, p in enumerate(pmf) if k > 0 and p > 0.0]
-    raise TypeError(law)
-
-
-def survival_of(law: Law) -> Callable[[Floats], Floats]:
-    """``1 - f(1-u)``: the probability that some run has a rank below u."""
-    if isinstance(law, Poisson):
-        return lambda u: -np.expm1(-law.mu * u)
-    if isinstance(law, TruncatedNegativeBinomial):
-        odds, eta = math.exp(-law.log_gamma) - 1.0, law.eta
-        if abs(eta) < 1e-12:
-            return lambda u: np.log1p(odds * u) / -law.log_gamma
-        return lambda u: np.expm1(-eta * np.log1p(odds * u)) / math.expm1(eta * law.log_gamma)
-    if isinstance(law, AtLeastOne):
-        inner = survival_of(law.law)
-        return lambda u: inner(u) / inner(np.ones(1))
-    if isinstance(law, Binomial):
-        return lambda u: 1.0 - (1.0 - law.p * u) ** law.n
-    terms = [(law.k, 1.0)] if isinstance(law, Fixed) else _terms(law)
-    return lambda u: sum(p * (1.0 - (1.0 - np.minimum(u, 1.0)) ** k) for k, p in terms)
-
-
 def least_delta(grid: Grid, law: Law, epsilon: float) -> float:
     """What the hockey-stick divergence of the search is at least, at one epsilon >= 0."""
-    density, factor = density_of(law), math.exp(epsilon)
+    factor = math.exp(epsilon)
     total = np.zeros(grid.y.size)
     for start in range(0, grid.dx.size, 256):
         part = slice(start, min(start + 256, grid.dx.size))
         x0, w0 = grid.x[:-1][part, None], grid.w[:-1][part, None]
         dx, dw = grid.dx[part, None], grid.dw[part, None]
-        above = dx * density(np.minimum(x0 + 0.5 * dx + grid.y, 1.0))
-        left, right = density(np.minimum(w0 + grid.v, 1.0)), density(np.minimum(w0 + dw + grid.v, 1.0))
+        above = dx * density(law, np.minimum(x0 + 0.5 * dx + grid.y, 1.0), m=np)
+        left, right = (density(law, np.minimum(w + grid.v, 1.0), m=np) for w in (w0, w0 + dw))
         gain = np.maximum(above - factor * dw * 0.5 * (left + right), 0.0)
         gain[x0 + dx + grid.y > 1.0 + 1e-15] = 0.0
         for row in gain:  # the best nondecreasing path so far that ends at each loser

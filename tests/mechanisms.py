@@ -1,39 +1,28 @@
 """Best-of-K on small mechanisms, enumerated exactly: the oracle that no bound may fall below.
 
 A mechanism is a pair of output laws on a handful of outcomes, ranked from worst to best. Everything that comes out of
-a search is computed in 50-digit arithmetic from closed forms of the generating function that are written down here
-again, apart from the package, so neither rounding nor a shared mistake can hide or invent a violation.
+a search is computed in 50-digit arithmetic from the generating functions of ``tests/exact.py``, so neither rounding nor
+a mistake shared with the package can hide or invent a violation.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import mpmath as mp
 import numpy as np
+from exact import pgf
 
 from hpcalc.guarantees import Guarantee
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    FinitePmf,
-    Fixed,
-    Law,
-    Poisson,
-    Threshold,
-    TruncatedNegativeBinomial,
-)
+from hpcalc.laws import Law, Threshold
 from hpcalc.logspace import Array
 from hpcalc.lower import LowerBound
 
-mp.mp.dps = 50
-
-Pgf: TypeAlias = Callable[[mp.mpf], mp.mpf]
 Probabilities: TypeAlias = Sequence[mp.mpf]
 
 
@@ -143,71 +132,17 @@ def hockey_stick(p: Probabilities, q: Probabilities, epsilon: float) -> mp.mpf:
     return mp.fsum(max(x - factor * y, mp.mpf(0)) for x, y in zip(p, q, strict=True))
 
 
-def best_of_k(pgf: Pgf, q: Probabilities) -> tuple[mp.mpf, ...]:
+def best_of_k(law: Law, q: Probabilities) -> tuple[mp.mpf, ...]:
     """Law of the best of K runs; the first entry is "no run at all"."""
-    out, below, f_below = [pgf(mp.mpf(0))], mp.mpf(0), pgf(mp.mpf(0))
-    for i, probability in enumerate(q):
-        below = mp.mpf(1) if i == len(q) - 1 else below + probability
-        f_here = pgf(below)
-        out.append(f_here - f_below)
-        f_below = f_here
-    return tuple(out)
+    below = [mp.mpf(0), *itertools.accumulate(q[:-1]), mp.mpf(1)]
+    reached = [mp.mpf(0), *(pgf(law, 1 - x) for x in below)]
+    return tuple(b - a for a, b in itertools.pairwise(reached))
 
 
 def accepted(q: Probabilities, first: int) -> tuple[mp.mpf, ...]:
     """Law of a run conditioned on one of the outcomes from ``first`` on."""
     mass = mp.fsum(q[first:])
     return tuple(x / mass for x in q[first:])
-
-
-def pgf_of(law: Law) -> Pgf:
-    """E[x^K] from the textbook form of each law."""
-    if isinstance(law, AtMost):
-        pmf = pmf_of(law.law, law.m)
-        mass = mp.fsum(pmf)
-        return lambda x: mp.fsum(p * x**k for k, p in enumerate(pmf)) / mass
-    if isinstance(law, AtLeastOne):
-        inner = pgf_of(law.law)
-        zero = inner(mp.mpf(0))
-        return lambda x: (inner(x) - zero) / (1 - zero)
-    if isinstance(law, Poisson):
-        mu = mp.mpf(law.mu)
-        return lambda x: mp.exp(mu * (x - 1))
-    if isinstance(law, TruncatedNegativeBinomial):
-        gamma, eta = mp.exp(mp.mpf(law.log_gamma)), mp.mpf(law.eta)
-        if eta == 0:
-            return lambda x: mp.log(1 - (1 - gamma) * x) / mp.log(gamma)
-        return lambda x: ((1 - (1 - gamma) * x) ** (-eta) - 1) / (gamma ** (-eta) - 1)
-    if isinstance(law, Binomial):
-        n, p = law.n, mp.mpf(law.p)
-        return lambda x: (1 - p + p * x) ** n
-    if isinstance(law, Fixed):
-        return lambda x: x**law.k
-    if isinstance(law, FinitePmf):
-        pairs = [(k, mp.mpf(p)) for k, p in law.probabilities]
-        total = mp.fsum(p for _, p in pairs)
-        return lambda x: mp.fsum(p * x**k for k, p in pairs) / total
-    raise TypeError(law)
-
-
-def pmf_of(law: Law, last: int) -> list[mp.mpf]:
-    """P[K = 0], ..., P[K = last] (the generating function's Taylor coefficients, by each law's recurrence)."""
-    if isinstance(law, Poisson):
-        out = [mp.exp(-mp.mpf(law.mu))]
-        for k in range(1, last + 1):
-            out.append(out[-1] * mp.mpf(law.mu) / k)
-        return out
-    if isinstance(law, TruncatedNegativeBinomial):
-        gamma, eta = mp.exp(mp.mpf(law.log_gamma)), mp.mpf(law.eta)
-        first = (1 - gamma) * (-1 / mp.log(gamma) if eta == 0 else eta / (gamma ** (-eta) - 1))
-        out = [mp.mpf(0), first]
-        for k in range(2, last + 1):
-            out.append(out[-1] * (1 - gamma) * (eta + k - 1) / k)
-        return out[: last + 1]
-    if isinstance(law, Binomial):
-        p = mp.mpf(law.p)
-        return [mp.binomial(law.n, k) * p**k * (1 - p) ** (law.n - k) for k in range(last + 1)]
-    raise TypeError(law)
 
 
 def random_law_of_outcomes(rng: random.Random, size: int) -> list[mp.mpf]:
@@ -234,9 +169,8 @@ def searches(mechanism: Mechanism, law: Law) -> Pairs:
     """Output laws of best-of-K on the two inputs, in both orders of the inputs and both rankings of the outcomes."""
 
     def pairs() -> Iterator[tuple[Probabilities, Probabilities]]:
-        pgf = pgf_of(law)
         for turn in (1, -1):
-            a, b = best_of_k(pgf, mechanism.q[::turn]), best_of_k(pgf, mechanism.q_prime[::turn])
+            a, b = best_of_k(law, mechanism.q[::turn]), best_of_k(law, mechanism.q_prime[::turn])
             yield a, b
             yield b, a
 

@@ -6,7 +6,7 @@ import math
 
 import mpmath as mp
 import pytest
-from mechanisms import best_of_k, hockey_stick, outcomes_of, pgf_of, worst_order
+from mechanisms import best_of_k, hockey_stick, outcomes_of, worst_order
 
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, PureDP, RDPCurve, compose
@@ -55,8 +55,7 @@ def test_mechanism_of_few_outcomes_meets_every_order(base, law, delta):
         ratios = [mp.log(a / b) for a, b in zip(q, p, strict=True)]
         assert max(abs(x) for x in ratios) <= mpf(base.pure_epsilon)
     # the whole search on it, enumerated: worst-ranked first, and "no run" as an outcome of its own
-    pgf = pgf_of(law)
-    a, b = (best_of_k(pgf, side[::-1]) for side in (q, p))
+    a, b = (best_of_k(law, side[::-1]) for side in (q, p))
     assert hockey_stick(a, b, found.epsilon) >= mpf(delta) * (1 - mpf("1e-12"))
     assert hockey_stick(a, b, found.epsilon * (1.0 + 1e-5)) < mpf(delta)
 
@@ -70,8 +69,7 @@ def test_three_outcomes_beside_slack():
     q, p = outcomes_of(found)
     keep = 1 - mpf(slack)
     q, p = [mpf(slack), mpf(0), *(keep * x for x in q)], [mpf(0), mpf(slack), *(keep * x for x in p)]
-    pgf = pgf_of(law)
-    a, b = (best_of_k(pgf, side[::-1]) for side in (q, p))
+    a, b = (best_of_k(law, side[::-1]) for side in (q, p))
     assert hockey_stick(a, b, found.epsilon) >= mpf(delta) * (1 - mpf("1e-9"))
     assert bound(base, law, delta=delta).epsilon <= found.epsilon * 1.005
     # where the slack alone exceeds delta nothing finite holds

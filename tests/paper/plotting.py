@@ -49,10 +49,17 @@ def apply() -> None:
     )
 
 
-def line(ax: Axes, style: str, x: Any, y: Any, label: str, **more: Any) -> None:
+def line(ax: Axes, style: str, x: Any, y: Any, label: str) -> None:
     """One curve in the style of its law, with about eight markers whatever the number of points."""
-    options = {**STYLES[style], "markevery": max(1, len(x) // 8), "label": label, **more}
-    ax.plot(x, y, **options)
+    ax.plot(x, y, **STYLES[style], markevery=max(1, len(x) // 8), label=label)
+
+
+def shade(ax: Axes, style: str, upper: tuple[Any, Any], lower: tuple[Any, Any]) -> None:
+    """What lies between two curves, which may differ in x or in y, with a thin edge."""
+    ends = [[*above, *below[::-1]] for above, below in zip(upper, lower, strict=True)]
+    color = STYLES[style]["color"]
+    ax.fill(*ends, facecolor=color, alpha=0.18, linewidth=0)
+    ax.plot(*lower, color=color, linewidth=0.5)
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -1,8 +1,7 @@
 """Regenerate every figure and check every claim of the paper: ``python tests/paper/reproduce.py --out DIR``.
 
 Writes each figure as SVG and PNG and a ``report.md`` that puts every result next to what the paper says. Needs the
-dependency group ``paper`` (matplotlib, scikit-learn) and, for Figure 7, the extra ``dpsgd``. Exit status 1 when a
-claim does not hold.
+dependency group ``paper`` (matplotlib, scikit-learn). Exit status 1 when a claim does not hold.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import claims
 import digits
@@ -34,26 +34,26 @@ def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
         return f"{value:.4f}" if isinstance(value, float) else str(value)
 
     names = list(header)
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
-    return "\n".join(lines)
+    return "\n".join(f"| {' | '.join(map(cell, row))} |" for row in (names, ["---"] * len(names), *rows))
 
 
-def section(title: str, images: Iterable[str], paper: str, here: str, numbers: str = "") -> str:
+def section(title: str, images: Iterable[str], paper: str, here: str, *numbers: str) -> str:
     """One figure of the report."""
     shown = "\n".join(f"![{title}: {name}]({name}.svg)" for name in images)
-    return f"## {title}\n\n{shown}\n\n**The paper.** {paper}\n\n**Here.** {here}\n\n{numbers}".rstrip() + "\n"
-
-
-def at(curve: figures.Curve, x: float) -> float:
-    """Value of a curve at the grid point nearest to x."""
-    return float(curve.y[int(np.argmin(np.abs(curve.x - x)))])
+    return "\n\n".join([f"## {title}", shown, f"**The paper.** {paper}", f"**Here.** {here}", *numbers]) + "\n"
 
 
 def report_1(data: svm.Figure1) -> str:
     without, present = data.median_alpha
     means = data.curves.accuracy.mean(axis=1)
     loudest = data.private[0]
+
+    def percent(guess: svm.Guess) -> str:
+        return f"{100 * guess.accuracy:.0f} % ± {100 * guess.half_width:.0f} %"
+
+    private = [
+        [f"{p.noise_multiplier:g}", p.guess.accuracy, p.guess.half_width, p.limit, p.accuracy] for p in data.private
+    ]
     return section(
         "Figure 1: tuning on the data leaks",
         ["figure-1"],
@@ -64,60 +64,46 @@ def report_1(data: svm.Figure1) -> str:
         f"{means[0].max():.4f} and stays there (median best α {without:.3g}); with them it peaks at "
         f"{means[1].max():.4f} and falls to {means[1, -1]:.4f} (median best α {present:.3g}, "
         f"{without / present:.0f} times smaller). Guessing from nothing but the winning α is right in "
-        f"{100 * data.plain.accuracy:.0f} % ± {100 * data.plain.half_width:.0f} % of the cases (a coin: 50 %). "
+        f"{percent(data.plain)} of the cases (a coin: 50 %). "
         f"The search with private runs (logarithmic law, mean {svm.MEAN_RUNS:g}) brings that down to "
-        f"{100 * loudest.guess.accuracy:.0f} % ± {100 * loudest.guess.half_width:.0f} % at noise multiplier "
+        f"{percent(loudest.guess)} at noise multiplier "
         f"{loudest.noise_multiplier:g} and to a coin at the others; hpcalc's bound for the whole search limits *any* "
         "observer, whatever is released, to the last column but one. Differences from the paper: our own classes, "
         "outliers and grid of α (the paper shows the curves, not the guess), and the guess and the private search are "
         "added.",
         table(
             ["noise multiplier of one run", "accuracy of the guess", "± 95 %", "limit for any attack", "accuracy"],
-            [
-                ["none", data.plain.accuracy, data.plain.half_width, "none", data.plain_accuracy],
-                *(
-                    [f"{p.noise_multiplier:g}", p.guess.accuracy, p.guess.half_width, p.limit, p.accuracy]
-                    for p in data.private
-                ),
-            ],
+            [["none", data.plain.accuracy, data.plain.half_width, "none", data.plain_accuracy], *private],
         ),
     )
 
 
 def report_2(grid: figures.Grid) -> str:
     data = figures.figure_2(grid)
-    rows = [
-        [
-            f"{mean:g}",
-            order,
-            at(data[mean, "paper"], order),
-            at(data[mean, "refined"], order),
-            at(data[mean, "lower"], order),
-        ]
-        for mean in figures.FIGURE_2_MEANS
-        for order in (2.0, 5.0, 20.0)
-    ]
     return section(
         "Figure 2: Rényi curves of the logarithmic law",
         ["figure-2", "figure-2-refined"],
         "Base 0.1-zCDP, logarithmic law (η = 0), several expected numbers of runs: the cost grows about with the "
         "logarithm of E[K], and each curve is flat at small orders (monotonicity, Remark 5) before it rises.",
         "The same: flat up to λ = 1 + sqrt(log E[K]/ρ), then rising with slope ρ in the end. A hundred times more runs "
-        f"(10 to 1000) add {at(data[1000.0, 'paper'], 20.0) - at(data[10.0, 'paper'], 20.0):.2f} at λ = 20. The "
+        f"(10 to 1000) add {data[1000.0, 'paper'].at(20.0) - data[10.0, 'paper'].at(20.0):.2f} at λ = 20. The "
         "refined bound needs no monotonicity at small means, where it falls as λ does; at large means it too is flat, "
         "lower down. The lower bound is one "
         "Gaussian mechanism with a chosen ordering; it is a 0.1-zCDP mechanism, though not the worst, so part of the "
         "shaded gap belongs to the lower bound.",
-        table(["E[K]", "λ", "Theorem 2", "refined", "lower bound"], rows),
+        table(
+            ["E[K]", "λ", "Theorem 2", "refined", "lower bound"],
+            [
+                [f"{mean:g}", order, *(data[mean, kind].at(order) for kind in ("paper", "refined", "lower"))]
+                for mean in figures.FIGURE_2_MEANS
+                for order in (2.0, 5.0, 20.0)
+            ],
+        ),
     )
 
 
 def report_3(grid: figures.Grid) -> str:
     data = figures.figure_3(grid)
-    rows = [
-        [label, *(at(data[name, kind], order) for order in (2.0, 5.0) for kind in ("paper", "refined", "lower"))]
-        for name, label in figures.LAW_LABELS.items()
-    ]
     return section(
         "Figure 3: Rényi curves of five laws at mean 10",
         ["figure-3", "figure-3-refined"],
@@ -125,28 +111,28 @@ def report_3(grid: figures.Grid) -> str:
         "orders, and among the truncated negative binomial laws a smaller η costs less.",
         "The same order of the curves; the Poisson law crosses the others, cheap at small orders and the dearest at "
         "large ones. At λ = 5 composition of ten runs costs "
-        f"{at(data['naive', 'paper'], 5.0):.1f}. At small orders composition is below the paper's bounds, which "
+        f"{data['naive', 'paper'].at(5.0):.1f}. At small orders composition is below the paper's bounds, which "
         "cannot go below their flat part; the refined bounds are below composition for the truncated laws everywhere "
         "on the plot.",
         table(
             ["law", "paper, λ = 2", "refined", "lower", "paper, λ = 5", "refined", "lower"],
-            rows,
+            [
+                [label, *(data[name, kind].at(x) for x in (2.0, 5.0) for kind in ("paper", "refined", "lower"))]
+                for name, label in figures.LAW_LABELS.items()
+            ],
         ),
     )
 
 
-def cost_rows(grid: figures.Grid, means: Iterable[float]) -> list[list[object]]:
-    wanted = set(means)
-    return [
+def report_4(grid: figures.Grid) -> str:
+    costs = figures.costs(grid)
+    naive = {row.mean: row.paper for row in costs["naive"]}
+    rows = [
         [label, f"{row.mean:g}", row.paper, row.refined, row.lower]
         for name, label in figures.LAW_LABELS.items()
-        for row in figures.costs(grid)[name]
-        if round(row.mean, 6) in wanted
+        for row in costs[name]
+        if round(row.mean, 6) in (10.0, 100.0, 1000.0)
     ]
-
-
-def report_4(grid: figures.Grid) -> str:
-    naive = {row.mean: row.paper for row in figures.costs(grid)["naive"]}
     return section(
         "Figure 4: privacy against the number of runs",
         ["figure-4", "figure-4-refined"],
@@ -156,30 +142,23 @@ def report_4(grid: figures.Grid) -> str:
         f"The same. Composition costs {naive[10]:.3f} for 10 runs and {naive[100]:.3f} for 100. The lower bounds (an "
         "explicit 0.1-zCDP mechanism each) lie on the refined lines, so no analysis can gain anything visible over "
         "them; only the Poisson law with a mean of 40 and more leaves a gap.",
-        table(["law", "E[K]", "paper", "refined", "lower bound"], cost_rows(grid, [10.0, 100.0, 1000.0])),
+        table(["law", "E[K]", "paper", "refined", "lower bound"], rows),
     )
 
 
-def interpolate(rows: list[figures.Cost], cost: str, value: str, epsilon: float) -> float:
-    """Utility at a given ε, by straight lines between the computed points; nan outside them."""
-    xs = [getattr(row, cost) for row in rows]
-    ys = [getattr(row, value) for row in rows]
-    return float(np.interp(epsilon, xs, ys, left=np.nan, right=np.nan))
-
-
-def utility_table(grid: figures.Grid, value: str, budgets: Iterable[float]) -> str:
+def utility_table(grid: figures.Grid, value: str, budgets: tuple[float, ...]) -> str:
+    """Utility at given ε, by straight lines between the computed points."""
+    curves = figures.curves_of(figures.costs(grid), "cost", value)
     rows = []
     for name, label in {**figures.LAW_LABELS, "naive": "composition"}.items():
-        cells: list[object] = [label]
-        for epsilon in budgets:
-            for kind in ("paper", "refined"):
-                number = interpolate(figures.costs(grid)[name], kind, value, epsilon)
-                cells.append("beyond the plot" if np.isnan(number) else number)
-        rows.append(cells)
-    header = ["law"]
-    for epsilon in budgets:
-        header += [f"paper, ε = {epsilon:g}", "refined"]
-    return table(header, rows)
+        cells = [
+            float(np.interp(epsilon, *curves[name, kind], left=np.nan, right=np.nan))
+            for epsilon in budgets
+            for kind in ("paper", "refined")
+        ]
+        rows.append([label, *("beyond the plot" if math.isnan(number) else number for number in cells)])
+    heads = [head for epsilon in budgets for head in (f"paper, ε = {epsilon:g}", "refined")]
+    return table(["law", *heads], rows)
 
 
 def report_5(grid: figures.Grid) -> str:
@@ -214,7 +193,7 @@ def report_7(grid: figures.Grid) -> str:
     data = figures.figure_7(grid)
     rates, accuracies = digits.read_scores()
     by_rate = {rate: float(accuracies[rates == rate].mean()) for rate in np.unique(rates)}
-    best_rate = max(by_rate, key=lambda rate: by_rate[rate])
+    best_rate = max(by_rate, key=by_rate.__getitem__)
     single = epsilon_from_rdp(figures.dpsgd_base(), math.log(figures.FIGURE_7_DELTA)).value
     rows = [
         [label, f"{row.mean:g}", row.paper, row.refined, row.lower, row.expected, row.simulated, row.half_width]
@@ -247,17 +226,8 @@ def report_7(grid: figures.Grid) -> str:
 
 
 def report_8(grid: figures.Grid) -> str:
-    data = figures.figure_8(grid)
-    more = figures.figure_8_epsilon(grid)
-    rows = [
-        [order, *(at(data[name], order) for name in ("single", "upper", "free", "exact"))]
-        for order in (2.0, 5.0, 10.0, 20.0)
-    ]
+    data, more = figures.figure_8(grid), figures.figure_8_epsilon(grid)
     gap = figures.Curve(data["free"].x, data["free"].y - data["exact"].y)
-    rows_more = [
-        [f"{accept:.3g}", at(more["paper"], accept), at(more["refined"], accept), at(more["lower"], accept)]
-        for accept in grid.accepts[::3]
-    ]
     return section(
         "Figure 8: conditional sampling",
         ["figure-8", "figure-8-refined"],
@@ -265,14 +235,19 @@ def report_8(grid: figures.Grid) -> str:
         "t are chosen so that both divergences of one run are 0.1 λ: the bound is close to tight.",
         "The same shape: the bound is loose at small λ and meets the exact value at large ones. Proposition 15 with "
         "its orders chosen freely is better than the second line of its corollary; it is "
-        f"{at(gap, 2.0):.3f} above the exact value at λ = 2 and {at(gap, 10.0):.1e} at λ = 10. Only the order λ itself "
+        f"{gap.at(2.0):.3f} above the exact value at λ = 2 and {gap.at(10.0):.1e} at λ = 10. Only the order λ itself "
         f"is used, both ways round, because that is all the mechanism promises. Acceptance probability "
         f"{figures.ACCEPT:g}; the mechanism is Q = (a, p - a, 1 - p), Q' = (a e^-s, (p - a) e^t, rest) with a → 0, the "
         "first two outcomes accepted (a family with these parameters; the paper's own constants may differ). "
         "The second picture adds ε at δ = 1e-6 against the acceptance probability.",
-        table(["λ", "one run", "Corollary 16, line 2", "Proposition 15", "exact"], rows)
-        + "\n\n"
-        + table(["acceptance", "ε, paper", "ε, refined", "ε, lower bound"], rows_more),
+        table(
+            ["λ", "one run", "Corollary 16, line 2", "Proposition 15", "exact"],
+            [[x, *(data[name].at(x) for name in ("single", "upper", "free", "exact"))] for x in (2.0, 5.0, 10.0, 20.0)],
+        ),
+        table(
+            ["acceptance", "ε, paper", "ε, refined", "ε, lower bound"],
+            [[f"{x:.3g}", *(more[name].at(x) for name in ("paper", "refined", "lower"))] for x in grid.accepts[::3]],
+        ),
     )
 
 
@@ -295,32 +270,21 @@ def main(argv: list[str] | None = None) -> int:
     folder, grid = arguments.out, figures.QUICK if arguments.quick else figures.FULL
     folder.mkdir(parents=True, exist_ok=True)
     plotting.apply()
+    sections, start = [], time.perf_counter()
 
-    def timed(name: str, work: Callable[[], str]) -> str:
-        start = time.perf_counter()
-        text = work()
+    def done(name: str, text: str) -> None:
+        sections.append(text)
         print(f"{name}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
-        return text
 
-    def first() -> str:
-        data = svm.figure_1(8, 10, (16.0,)) if arguments.quick else svm.figure_1()
-        svm.draw_1(data, folder)
-        return report_1(data)
-
-    def later(number: int, report: Callable[[figures.Grid], str]) -> str:
-        figures.DRAWINGS[number](folder, grid)
-        return report(grid)
-
-    sections = [timed("figure 1", first)]
-    reports = {2: report_2, 3: report_3, 4: report_4, 5: report_5, 6: report_6, 7: report_7, 8: report_8}
-    sections += [timed(f"figure {n}", lambda n=n, r=r: later(n, r)) for n, r in reports.items()]
-    results: list[claims.Claim] = []
-
-    def all_claims() -> str:
-        results.extend(check() for check in claims.ALL)
-        return report_claims(results)
-
-    sections.append(timed("claims", all_claims))
+    data = svm.figure_1(8, 10, (16.0,)) if arguments.quick else svm.figure_1()
+    svm.draw_1(data, folder)
+    done("figure 1", report_1(data))
+    reports: tuple[Any, ...] = (report_2, report_3, report_4, report_5, report_6, report_7, report_8)
+    for number, report in enumerate(reports, 2):
+        figures.draw(number, folder, grid)
+        done(f"figure {number}", report(grid))
+    results = [check() for check in claims.ALL]
+    done("claims", report_claims(results))
     head = (
         f"# The paper, reproduced\n\n{PAPER}, computed again with hpcalc {hpcalc.__version__} by "
         "`python tests/paper/reproduce.py`. Bounds are upper bounds on ε unless a column says otherwise.\n"
