@@ -387,7 +387,8 @@ def lemma_22(rng: random.Random) -> Iterator[Check]:
     flat = RenyiBound("test", "test", RenyiCurve(lambda a: np.ones(np.shape(a))))
     got = float(paper.lemma_22(law, flat).curve.rdp(np.array([order]))[0])
     size = 1 + abs(mp.log(mass)) / 100  # probabilities of e^-1e7 carry their logarithm's rounding
-    yield Check(f"{law!r} order {order!r}", got, true, 1e-9, 1e-11, size)
+    loose = 1e-9 + 1e-12 / (order - 1.0)  # the lemma's own allowance for the rounding of log P[K <= m]
+    yield Check(f"{law!r} order {order!r}", got, true, loose, 1e-11, size)
     yield Check(f"{law!r} mean", law.log_mean, mp.log(mean / mass), 1e-11, 1e-11, size)
 
 

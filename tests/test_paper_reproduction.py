@@ -6,15 +6,16 @@ intervals. Nothing here takes hpcalc's word for hpcalc.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import sys
 from pathlib import Path
 
+import exact
 import mpmath
 import numpy as np
 import pytest
+from mechanisms import best_of_k, renyi
 from scipy.integrate import trapezoid
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
@@ -32,39 +33,12 @@ import svm  # noqa: E402
 
 RHO = 0.1
 DELTA = 1e-6
-ETAS = {"eta=1": 1.0, "eta=0.5": 0.5, "eta=0": 0.0, "eta=-0.5": -0.5}
 TO_FOUR_DIGITS = {"rel": 0.0, "abs": 1e-4}
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # The formulas, once more
 # ---------------------------------------------------------------------------------------------------------------
-
-
-def tnb_mean(eta, gamma):
-    eta, gamma = mpmath.mpf(eta), mpmath.mpf(gamma)
-    if eta == 0:
-        return (1 / gamma - 1) / mpmath.log(1 / gamma)
-    return eta * (1 - gamma) / (gamma * (1 - gamma**eta))
-
-
-def tnb_gamma(eta, mean):
-    """γ for a given mean, by bisection on log γ."""
-    low, high = mpmath.mpf(-300), mpmath.mpf(-1e-12)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tnb_mean(eta, mpmath.exp(middle)) > mean else (low, middle)
-    return float(mpmath.exp(low))
-
-
-def pgf(name, mean, x):
-    """E[x^K] at an mpmath number."""
-    if name == "poisson":
-        return mpmath.exp(mean * (x - 1))
-    eta, gamma = mpmath.mpf(ETAS[name]), mpmath.mpf(tnb_gamma(ETAS[name], mean))
-    if eta == 0:
-        return mpmath.log(1 - (1 - gamma) * x) / mpmath.log(gamma)
-    return ((1 - (1 - gamma) * x) ** -eta - 1) / (gamma**-eta - 1)
 
 
 def cks(curve, delta=DELTA):
@@ -78,36 +52,29 @@ def cks(curve, delta=DELTA):
     return float(minimize_scalar(at, bounds=(start - 0.1, start + 0.1), method="bounded", options={"xatol": 1e-10}).fun)
 
 
-def theorem_2(eta, mean, rho=RHO):
-    """Theorem 2 over a ρ-zCDP base at the best free order, which is sqrt(log(1/γ)/ρ) where that is above 1."""
-    log_inverse = math.log(1.0 / tnb_gamma(eta, mean))
-    free = max(1.0, math.sqrt(log_inverse / rho))
-    extra = (1 + eta) * (rho * (free - 1.0) + log_inverse / free)
-    return lambda order: rho * order + extra + math.log(mean) / (order - 1.0)
+def theorem(name, mean):
+    """Theorem 6 or 2 over the 0.1-zCDP base at the best free order, which is sqrt(log(1/γ)/ρ) where that is above 1."""
+    law = figures.law_with_mean(name, mean)
+    if name != "poisson":
+        free = max(1.0, math.sqrt(-law.log_gamma / RHO))
+        extra = (1 + law.eta) * (RHO * (free - 1.0) - law.log_gamma / free)
+        return lambda order: RHO * order + extra + math.log(mean) / (order - 1.0)
 
+    orders = 1.0 + np.exp(np.linspace(-8.0, 6.0, 2001))
+    at_zero = (orders - 1.0) * (RHO * orders + np.log1p(-1.0 / orders)) - np.log(orders)
 
-def log_base_delta(epsilon, rho=RHO):
-    """Log of the least δ of a ρ-zCDP algorithm at ε by the same conversion."""
-
-    def at(log_h):
-        order = 1.0 + math.exp(log_h)
-        return (order - 1.0) * (rho * order - epsilon + math.log1p(-1.0 / order)) - math.log(order)
-
-    return min(at(x) for x in np.linspace(-8.0, 6.0, 2001))
-
-
-def theorem_6(mean, rho=RHO):
     def at(order):
         hat = math.log1p(1.0 / (order - 1.0))
-        return rho * order + mean * math.exp(log_base_delta(hat, rho)) + math.log(mean) / (order - 1.0)
+        log_delta = float(np.min(at_zero - (orders - 1.0) * hat))  # of the base at hat, by the same conversion
+        return RHO * order + mean * math.exp(log_delta) + math.log(mean) / (order - 1.0)
 
     return at
 
 
-def monotone(curve, order):
+def monotone(curve, orders):
     """Remark 5: the least value over larger orders."""
-    best = minimize_scalar(curve, bounds=(order, 200.0), method="bounded", options={"xatol": 1e-9}).fun
-    return min(float(best), curve(order))
+    options = {"method": "bounded", "options": {"xatol": 1e-9}}
+    return [min(minimize_scalar(curve, bounds=(x, 200.0), **options).fun, curve(x)) for x in orders]
 
 
 GRID = np.concatenate([1.0 + np.geomspace(1e-3, 1.0, 150), np.linspace(2.0, 60.0, 400)])
@@ -120,28 +87,31 @@ def _log_moment(order, a, b):
     )
 
 
-def region(u, rho=RHO):
-    """Largest v that ρ-zCDP allows for u, both ways round."""
+def region(u):
+    """Largest v that 0.1-zCDP allows for u, both ways round."""
 
     def excess(logit):
         v = 1.0 / (1.0 + math.exp(-logit))
-        budget = (GRID - 1.0) * rho * GRID
+        budget = (GRID - 1.0) * RHO * GRID
         return float(np.max(np.maximum(_log_moment(GRID, u, v), _log_moment(GRID, v, u)) - budget))
 
     start = math.log(u / (1.0 - u))
     return 1.0 / (1.0 + math.exp(-brentq(excess, start + 1e-9, start + 30.0, xtol=1e-12)))
 
 
-def refined_rdp(log_density, order, rho=RHO):
+def refined_rdp(law, order):
     """The refined Rényi bound log(1 + M (e^((λ-1)ρλ) - 1))/(λ - 1), M searched directly."""
+
+    def log_density(u):
+        return math.log(exact.density(law, u, m=np))
 
     def minus_log_w(logit):
         u = 1.0 / (1.0 + math.exp(-logit))
-        return -(order * log_density(u) + (1.0 - order) * log_density(region(u, rho)))
+        return -(order * log_density(u) + (1.0 - order) * log_density(region(u)))
 
     start = min(np.linspace(-14.0, 0.0, 29), key=minus_log_w)
     found = minimize_scalar(minus_log_w, bounds=(start - 0.6, start + 0.6), method="bounded", options={"xatol": 1e-6})
-    return math.log1p(math.exp(-found.fun) * math.expm1((order - 1.0) * rho * order)) / (order - 1.0)
+    return math.log1p(math.exp(-found.fun) * math.expm1((order - 1.0) * RHO * order)) / (order - 1.0)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -149,12 +119,13 @@ def refined_rdp(log_density, order, rho=RHO):
 # ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mean", [2.0, 10.0, 1000.0])
-def test_figure_2_paper(mean):
-    curve = theorem_2(0.0, mean)
+@pytest.mark.parametrize(
+    ("name", "mean"), [("eta=0", 2.0), ("eta=0", 1000.0), *((name, 10.0) for name in figures.LAW_LABELS)]
+)
+def test_figures_2_and_3_paper(name, mean):
     orders = np.array([1.5, 2.0, 5.0, 20.0])
-    drawn = figures.renyi_curve(figures.law_with_mean("eta=0", mean), "paper", orders)
-    assert drawn.y == pytest.approx([monotone(curve, float(order)) for order in orders], **TO_FOUR_DIGITS)
+    drawn = figures.renyi_curve(figures.law_with_mean(name, mean), "paper", orders)
+    assert drawn.y == pytest.approx(monotone(theorem(name, mean), orders), **TO_FOUR_DIGITS)
 
 
 def test_figure_2_is_flat_and_then_rises():
@@ -165,29 +136,12 @@ def test_figure_2_is_flat_and_then_rises():
     assert y[4] - y[3] == pytest.approx(RHO, abs=3e-3)
 
 
-@pytest.mark.parametrize("name", ["eta=1", "eta=0.5", "eta=0", "eta=-0.5", "poisson"])
-def test_figure_3_paper(name):
-    curve = theorem_6(10.0) if name == "poisson" else theorem_2(ETAS[name], 10.0)
-    orders = np.array([2.0, 5.0, 15.0])
-    drawn = figures.renyi_curve(figures.law_with_mean(name, 10.0), "paper", orders)
-    assert drawn.y == pytest.approx([monotone(curve, float(order)) for order in orders], **TO_FOUR_DIGITS)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "order"), [("eta=0", 2.0), ("eta=1", 2.0), ("poisson", 5.0)])
 def test_figures_2_and_3_refined_and_lower(name, order):
-    if name == "poisson":
-
-        def log_density(u):
-            return math.log(10.0) - 10.0 * u
-    else:
-        gamma, eta = tnb_gamma(ETAS[name], 10.0), ETAS[name]
-
-        def log_density(u):
-            return math.log(10.0) + (eta + 1.0) * math.log(gamma / (gamma + (1.0 - gamma) * u))
-
     law = figures.law_with_mean(name, 10.0)
     drawn = float(figures.renyi_curve(law, "refined", np.array([order])).y[0])
-    assert drawn == pytest.approx(refined_rdp(log_density, order), **TO_FOUR_DIGITS)
+    assert drawn == pytest.approx(refined_rdp(law, order), **TO_FOUR_DIGITS)
     lower = figures.renyi_floor(law, order)
     assert RHO * order < lower <= drawn
 
@@ -228,15 +182,13 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", ["eta=1", "eta=0.5", "eta=0", "eta=-0.5", "poisson"])
+@pytest.mark.parametrize("name", figures.LAW_LABELS)
 @pytest.mark.parametrize("mean", [1.0, 10.0, 300.0])
 def test_figure_4_paper(name, mean):
-    if mean == 1.0 and name != "poisson":
-        expected = cks(lambda order: RHO * order)
-    else:
-        expected = cks(theorem_6(mean) if name == "poisson" else theorem_2(ETAS[name], mean))
+    one_run = mean == 1.0 and name != "poisson"
+    expected = cks((lambda order: RHO * order) if one_run else theorem(name, mean))
     law = figures.law_with_mean(name, mean)
-    assert figures.paper_epsilon(hpcalc.ZCDP(RHO), law, DELTA) == pytest.approx(expected, **TO_FOUR_DIGITS)
+    assert figures.paper_epsilon(figures.ZCDP, law) == pytest.approx(expected, **TO_FOUR_DIGITS)
 
 
 @pytest.mark.parametrize("runs", [1, 10, 100])
@@ -247,13 +199,14 @@ def test_figure_4_composition(runs):
 @pytest.mark.parametrize(("name", "mean"), list(KNOWN))
 def test_figures_4_to_6_refined_and_lower(name, mean):
     refined, lower = KNOWN[name, mean]
-    row = figures.cost(hpcalc.ZCDP(RHO), figures.law_with_mean(name, mean))
+    row, law = figures.cost(name, mean), figures.law_with_mean(name, mean)
     assert row.refined == pytest.approx(refined, **TO_FOUR_DIGITS)
     assert lower - 1e-3 <= row.lower <= row.refined
     assert row.refined < row.paper
-    quantile = 1 - mpmath.quad(lambda x: pgf(name, mean, x), [0, 0.5, 0.9, 0.99, 1])
+    with mpmath.workdps(20):
+        quantile = 1 - mpmath.quad(lambda x: exact.pgf(law, 1 - x, x), [0, 0.5, 0.9, 0.99, 1])
     assert row.quantile == pytest.approx(float(quantile), **TO_FOUR_DIGITS)
-    assert row.success == pytest.approx(float(1 - pgf(name, mean, mpmath.mpf("0.99"))), **TO_FOUR_DIGITS)
+    assert row.success == pytest.approx(float(exact.survival(law, mpmath.mpf("0.01"))), **TO_FOUR_DIGITS)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -261,28 +214,19 @@ def test_figures_4_to_6_refined_and_lower(name, mean):
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def scores():
-    with digits.SCORES.open(newline="") as handle:
-        return list(csv.DictReader(handle))
-
-
 def test_scores_are_what_the_experiment_needs():
-    rows = scores()
-    rates = sorted({float(row["learning_rate"]) for row in rows})
+    rates, counts = np.unique(digits.read_scores()[0], return_counts=True)
+    assert rates == pytest.approx(digits.LEARNING_RATES)
     assert rates[-1] / rates[0] == pytest.approx(40.0)
-    assert np.diff(np.log(rates)) == pytest.approx(math.log(40.0) / (len(rates) - 1), rel=1e-4)
-    counts = {rate: sum(float(row["learning_rate"]) == rate for row in rows) for rate in rates}
-    assert min(counts.values()) == max(counts.values()) >= 60
-    assert len({row["seed"] for row in rows}) == len(rows)
+    assert set(counts.tolist()) == {digits.RUNS}
 
 
 @pytest.mark.parametrize("index", [0, 700, 1223])
 def test_a_recorded_run_can_be_run_again(index):
     pytest.importorskip("sklearn", reason="the dependency group paper is not installed")
-    row = scores()[index]
-    assert digits.train(float(row["learning_rate"]), int(row["seed"])) == pytest.approx(
-        float(row["accuracy"]), abs=5e-3
-    )
+    rates, accuracies = digits.read_scores()
+    seed = digits.run_seed(*divmod(index, digits.RUNS))
+    assert digits.train(rates[index], seed) == pytest.approx(accuracies[index], abs=5e-3)
 
 
 def test_without_noise_the_model_learns_the_digits():
@@ -307,30 +251,22 @@ def test_the_accounting_of_one_training_run():
     assert figures.dpsgd_base().rdp(np.array(orders, dtype=float)) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["eta=1", "eta=0.5", "eta=0", "eta=-0.5", "poisson"])
-def test_figure_7_accuracy(name):
+@pytest.mark.slow
+def test_figure_7_accuracies_and_intervals():
+    """Means by the definition; of 40 intervals of 95 % at least 34 cover (fewer has probability 0.3 %)."""
     _, accuracies = digits.read_scores()
-    law = figures.law_with_mean(name, 8.0)
     values, counts = np.unique(accuracies, return_counts=True)
-    levels = [mpmath.mpf(0), *(mpmath.mpf(int(c)) / len(accuracies) for c in np.cumsum(counts))]
-    cdf = [pgf(name, 8.0, level) for level in levels]
-    exact = mpmath.fsum(v * (b - a) for v, (a, b) in zip(values, itertools.pairwise(cdf), strict=True)) / (1 - cdf[0])
-    expected = figures.expected_best(law, accuracies)
-    assert expected == pytest.approx(float(exact), **TO_FOUR_DIGITS)
-    mean, half_width = figures.simulate(law, accuracies, seed=20211007)
-    assert abs(mean - expected) <= half_width
-
-
-def test_figure_7_intervals_cover_as_often_as_they_should():
-    """The five laws at eight means: of 40 intervals of 95 % at least 34 cover (fewer has probability 0.3 %)."""
-    _, accuracies = digits.read_scores()
-    covered = []
+    above = 1.0 - np.append(0.0, np.cumsum(counts)) / len(accuracies)  # ranks of the values' ends
+    covered = 0
     for row, name in enumerate(figures.LAW_LABELS):
         for column, mean in enumerate(figures.FIGURE_7_MEANS):
             law = figures.law_with_mean(name, mean)
+            cdf = exact.pgf(law, above, m=np)
+            expected = figures.expected_best(law, accuracies)
+            assert expected == pytest.approx(np.sum(values * np.diff(cdf)) / (1.0 - cdf[0]), **TO_FOUR_DIGITS)
             simulated, half_width = figures.simulate(law, accuracies, seed=1000 * row + column)
-            covered.append(abs(simulated - figures.expected_best(law, accuracies)) <= half_width)
-    assert sum(covered) >= 34
+            covered += abs(simulated - expected) <= half_width
+    assert covered >= 34
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -386,6 +322,7 @@ def trained():
     return svm.curves(data_sets=24)
 
 
+@pytest.mark.slow
 def test_figure_1_the_best_weight_moves(trained):
     without, present = (np.median(svm.ALPHAS[trained.best[world]]) for world in (0, 1))
     assert without > 4.0 * present
@@ -393,6 +330,7 @@ def test_figure_1_the_best_weight_moves(trained):
     assert signal.accuracy - signal.half_width > 0.55
 
 
+@pytest.mark.slow
 def test_figure_1_private_tuning_hides_it(trained):
     law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=0.0, mean=svm.MEAN_RUNS)
     winners, _ = svm.private_winners(trained, 16.0, law)
@@ -431,40 +369,29 @@ def test_claim(check):
     assert claim.holds, claim.here
 
 
+def best_of_two_outcomes(law, order, good, other):
+    """Divergence of the search over two outcomes, the better one of probability good or other; nothing is one more."""
+    a, b = (best_of_k(law, (1 - mpmath.mpf(p), mpmath.mpf(p))) for p in (good, other))
+    return float(renyi(a, b, order))
+
+
 @pytest.mark.parametrize("order", [2, 8])
 def test_fixed_runs_by_exact_arithmetic(order):
-    with mpmath.workdps(60):
-        epsilon, runs = mpmath.mpf(1), 20
-        p, q = 1 / (1 + mpmath.exp(-epsilon)), 1 / (1 + mpmath.exp(epsilon))
-        total = p ** (runs * order) * q ** (runs * (1 - order))
-        total += (1 - p**runs) ** order * (1 - q**runs) ** (1 - order)
-        expected = mpmath.log(total) / (order - 1)
-        floor = runs * epsilon - runs * mpmath.log(1 + mpmath.exp(-epsilon)) / (order - 1)
-    assert claims.fixed_runs_exact(1.0, 20, float(order)) == pytest.approx(float(expected), abs=1e-9)
-    assert claims.proposition_17(1.0, 20, float(order)) == pytest.approx(float(floor), abs=1e-9)
+    p = 1 / (1 + mpmath.exp(1))
+    expected = best_of_two_outcomes(hpcalc.Fixed(20), order, p, 1 - p)
+    assert claims.fixed_runs_exact(1.0, 20, float(order)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_poisson_exact_by_enumeration():
-    """K by K: P[best of K is the better outcome] = 1 - (probability of the worse one)^K."""
-    epsilon, mu, order = 0.1, 0.5, 2.0
-    ks = np.arange(60)
-    weight = np.exp(ks * math.log(mu) - mu - np.array([math.lgamma(k + 1.0) for k in ks]))
-    p = 1.0 / (1.0 + math.exp(-epsilon))
-    best = []
-    for good, other in ((p, 1.0 - p), (1.0 - p, p)):
-        a, b = (np.array([weight[0], np.sum(weight[1:] * (1 - (1 - g) ** ks[1:]))]) for g in (good, other))
-        a, b = (np.append(law, 1.0 - law.sum()) for law in (a, b))
-        best.append(math.log(float(np.sum(a**order * b ** (1.0 - order)))) / (order - 1.0))
-    assert claims.poisson_exact(epsilon, mu, order) == pytest.approx(max(best), abs=1e-9)
-    assert claims.theorem_6(0.0, -math.inf, mu, order) == pytest.approx(-math.log(2.0))
+    p = 1 / (1 + mpmath.exp(mpmath.mpf("0.1")))
+    expected = max(best_of_two_outcomes(hpcalc.Poisson(0.5), 2.0, x, 1 - x) for x in (p, 1 - p))
+    assert claims.poisson_exact(0.1, 0.5, 2.0) == pytest.approx(expected, abs=1e-9)
+    assert claims.theorem_6(0.0, -math.inf, 0.5, 2.0) == pytest.approx(-math.log(2.0))
 
 
 def test_compound_pmf_by_the_definition():
-    """P[K = k] is proportional to the coefficient of x^k in (1 - (1-γ)x)^-η."""
-    eta, gamma = 0.5, 0.0625
-    coefficient = [float(mpmath.binomial(k + eta - 1, k) * (1 - gamma) ** k) for k in range(1, 41)]
-    expected = np.array(coefficient) / (gamma**-eta - 1.0)
-    assert claims.compound_pmf(eta, gamma, 40) == pytest.approx(expected, rel=1e-10)
+    expected = [float(p) for p in exact.pmf(hpcalc.TruncatedNegativeBinomial(0.5, 0.0625), 40)[1:]]
+    assert claims.compound_pmf(0.5, 0.0625, 40) == pytest.approx(expected, rel=1e-10)
 
 
 def test_three_point_by_exact_arithmetic():
@@ -472,30 +399,14 @@ def test_three_point_by_exact_arithmetic():
     law = hpcalc.TruncatedNegativeBinomial.with_mean(eta=1.0, mean=10.0)
     cell = claims.three_point(law, order, rdp)
     with mpmath.workdps(60):
-        gamma = mpmath.mpf("0.1")
-
-        def below(u):
-            """f(1 - u) of the geometric law."""
-            x = 1 - u
-            return gamma * x / (1 - (1 - gamma) * x)
-
-        u, v = mpmath.mpf(cell.u), mpmath.mpf(cell.v)
-        b, b_other = mpmath.exp(mpmath.mpf(cell.log_b)), mpmath.exp(mpmath.mpf(cell.log_b_other))
-        run = [(u, v), (b, b_other), (1 - u - b, 1 - v - b_other)]
-        search = [
-            (1 - below(u), 1 - below(v)),
-            (below(u) - below(u + b), below(v) - below(v + b_other)),
-            (below(u + b), below(v + b_other)),
-        ]
-
-        def divergence(pairs):
-            return mpmath.log(sum(p**order * q ** (1 - order) for p, q in pairs)) / (order - 1)
-
-        one_way, other_way = divergence(run), divergence([(q, p) for p, q in run])
-        exact = divergence(search)
-    assert float(one_way) == pytest.approx(rdp, abs=1e-6)
-    assert float(other_way) <= rdp + 1e-6
-    assert cell.exact == pytest.approx(float(exact), **TO_FOUR_DIGITS)
+        u, v, b, b_other = (
+            mpmath.mpf(x) for x in (cell.u, cell.v, mpmath.exp(cell.log_b), mpmath.exp(cell.log_b_other))
+        )
+        q, q_other = (1 - u - b, b, u), (1 - v - b_other, b_other, v)  # from worst to best
+        assert float(renyi(q, q_other, order)) == pytest.approx(rdp, abs=1e-6)
+        assert float(renyi(q_other, q, order)) <= rdp + 1e-6
+        found = renyi(best_of_k(law, q), best_of_k(law, q_other), order)
+    assert cell.exact == pytest.approx(float(found), **TO_FOUR_DIGITS)
 
 
 def test_selection_by_simulation():
@@ -517,6 +428,7 @@ def test_selection_by_simulation():
 # ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_whole_command(tmp_path, capsys):
     """Every figure in both formats and a report whose checks all hold, on a few points of every curve."""
     pytest.importorskip("matplotlib", reason="the dependency group paper is not installed")

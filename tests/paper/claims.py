@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import hpcalc
 from hpcalc.logspace import Prob
+
+sys.path.append(str(Path(__file__).parents[1]))
+from statements import proposition_17
 
 Array = NDArray[np.float64]
 
@@ -58,16 +63,11 @@ def fixed_runs_exact(epsilon: float, runs: int, order: float) -> float:
     return divergence(order, np.array([p, math.log(-math.expm1(p))]), np.array([q, math.log(-math.expm1(q))]))
 
 
-def proposition_17(epsilon: float, runs: int, order: float) -> float:
-    """The paper's lower bound for fixed k: k ε - k log(1 + e^-ε)/(λ - 1)."""
-    return runs * epsilon - runs * math.log1p(math.exp(-epsilon)) / (order - 1.0)
-
-
 def fixed_number_of_runs() -> Claim:
     cells = [(1.0, k, order) for k in (1, 5, 20, 200) for order in (2.0, 8.0, 32.0)]
     holds, worst = True, 0.0
     for epsilon, runs, order in cells:
-        exact, floor = fixed_runs_exact(epsilon, runs, order), proposition_17(epsilon, runs, order)
+        exact, floor = fixed_runs_exact(epsilon, runs, order), float(proposition_17(epsilon, runs, order))
         holds &= floor - 1e-9 <= exact <= runs * epsilon + 1e-9
         worst = max(worst, 1.0 - exact / (runs * epsilon))
     ratio = 200 * (-math.log1p(math.exp(-1.0)) + math.log1p(math.exp(1.0)))

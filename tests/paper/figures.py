@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +17,9 @@ from typing import Any, NamedTuple
 import digits
 import numpy as np
 import plotting
-from claims import divergence
+from claims import divergence  # which puts tests/ on the path
 from numpy.typing import NDArray
+from statements import corollary_16
 
 import hpcalc
 from hpcalc.bounds import paper
@@ -27,9 +27,6 @@ from hpcalc.bounds.bound import monotone
 from hpcalc.bounds.renyi import refined_renyi
 from hpcalc.conversion import RenyiCurve, epsilon_from_rdp
 from hpcalc.logspace import Prob, log_ndtr
-
-sys.path.append(str(Path(__file__).parents[1]))
-from statements import corollary_16
 
 Array = NDArray[np.float64]
 
