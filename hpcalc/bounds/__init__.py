@@ -5,7 +5,6 @@ May import guarantees, laws, conversion and what is below them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 
 from hpcalc.bounds import conditional, exact, paper, pure, renyi
@@ -16,7 +15,7 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.logspace import Array
 
-__all__ = ["SOURCES", "Bound", "ProfileBound", "RenyiBound", "bounds_for", "named_by", "probe_epsilon"]
+__all__ = ["SOURCES", "Bound", "ProfileBound", "RenyiBound", "bounds_for", "named_by"]
 
 #: Where bounds come from: each yields those of its kind that apply to a guarantee and a law of K, over the orders
 #: asked for. A new kind of bound is one more entry.
@@ -30,13 +29,7 @@ SOURCES: list[Callable[[Guarantee, RunCount, Array | None], Iterable[Bound]]] = 
 
 
 def named_by(method: str) -> Callable[[str], bool]:
-    """Whether a bound's name belongs to what ``--method`` selects.
-
-    Raises
-    ------
-    InvalidInput
-        For a name that is neither a method nor a group.
-    """
+    """Whether a bound's name belongs to what ``--method`` selects; InvalidInput for neither a method nor a group."""
     if method in ("best", "all"):
         return lambda name: True
     if method in ("paper", "refined"):
@@ -47,18 +40,9 @@ def named_by(method: str) -> Callable[[str], bool]:
 
 
 def bounds_for(guarantee: Guarantee, law: RunCount, orders: Array | None = None, method: str = "best") -> list[Bound]:
-    """Every bound that applies, the paper's first.
+    """Every bound that applies, the paper's first, over all Rényi orders or those given.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        One run.
-    law : RunCount
-        Law of the number of runs.
-    orders : ndarray, optional
-        Restrict Rényi orders to these; default all, or the guarantee's given ones.
-    method : str
-        A bound's name, or ``"paper"``, ``"refined"``, ``"best"``.
+    ``method`` is a bound's name, or ``"paper"``, ``"refined"``, ``"best"``.
 
     Examples
     --------
@@ -73,23 +57,3 @@ def bounds_for(guarantee: Guarantee, law: RunCount, orders: Array | None = None,
     if method == "lemma-7":  # laws with a theorem of their own need it only where it is asked for by name
         return [bound for bound in paper.bounds(guarantee, law, orders, lemma_7_too=True) if include(bound.name)]
     return [bound for source in SOURCES for bound in source(guarantee, law, orders) if include(bound.name)]
-
-
-def probe_epsilon(guarantee: Guarantee, law: RunCount, log_delta: float, method: str = "best") -> float:
-    """Roughly the smallest epsilon at delta, for a search that asks many times: close to the bounds, but none itself.
-
-    Parameters
-    ----------
-    guarantee, law, method
-        As in :func:`bounds_for`. With ``"best"`` and a refined bound at hand the paper's theorems are not asked.
-    log_delta : float
-        Natural logarithm of delta.
-
-    Returns
-    -------
-    float
-        inf where no bound is finite.
-    """
-    found = bounds_for(guarantee, law, method=method)
-    quick = [bound for bound in found if bound.name.startswith("refined") or bound.name == "composition"]
-    return min((bound.probe(log_delta) for bound in quick or found), default=math.inf)

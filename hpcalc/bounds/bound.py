@@ -96,19 +96,7 @@ class ProfileBound(Bound):
 
 
 def monotone(curve: RenyiCurve) -> RenyiCurve:
-    """Rényi divergence never decreases with the order, so the least value at any larger order holds too (Remark 5).
-
-    Notes
-    -----
-    With the overall minimum at order a*, orders below a* take that minimum, orders above keep their own value. Over
-    given orders the minimum runs over all larger ones.
-
-    Examples
-    --------
-    >>> curve = RenyiCurve(lambda a: a + 4.0 / (a - 1.0))
-    >>> [round(float(x.rdp(np.array([2.0]))[0]), 9) for x in (curve, monotone(curve))]
-    [6.0, 5.0]
-    """
+    """Rényi divergence never decreases with the order, so the least value at any larger order holds too (Remark 5)."""
     if curve.orders is None:
         value, order = minimise_over_orders(curve.rdp, None)
         known, best = np.array([-math.inf if order is None else order]), np.array([value])

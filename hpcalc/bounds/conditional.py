@@ -129,14 +129,7 @@ def _less(log_p: float, log_v: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RefinedConditional(ProfileBound):
-    """The exact price of conditional sampling, for a base that knows its region.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import Gaussian
-    >>> round(RefinedConditional(Gaussian(5**0.5), 0.1).epsilon(math.log(1e-6)).value, 4)
-    2.9099
-    """
+    """The exact price of conditional sampling, for a base that knows its region."""
 
     base: Guarantee
     accept: float

@@ -70,32 +70,21 @@ _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What the bounds of cells are made of: rows are pieces of x, columns cells of y or (one more) their ends.
-
-    Attributes
-    ----------
-    piece : ndarray, shape (r,)
-        Which pieces.
-    place : ndarray, shape (r, k+1) or (1, k+1)
-        Ends of the cells among the corners of the losers' polygon.
-    f0, f1 : ndarray, shape (r, k+1)
-        FU at the ends of the cells beside the left and the right end of the piece.
-    log_g, log_push : ndarray, shape (r, k+1)
-        Logarithms of FL at the piece's right end, and of what it is larger by at the left end, at least.
-    meet, log_low : ndarray, shape (r, k)
-        Where in each cell the tangents of FL meet, and the logarithm of their value there.
-    outside : ndarray of bool, shape (r, k)
-        Whether a cell begins beyond the last loser.
-    """
+    """What the bounds of cells are made of: r rows are pieces of x, k columns cells of y or (one more) their ends."""
 
     piece: Indices
+    #: Ends of the cells among the corners of the losers' polygon, shape (r, k+1) or (1, k+1).
     place: Array
+    #: FU at the ends of the cells beside the left and the right end of the piece.
     f0: Array
     f1: Array
+    #: Logarithms of FL at the piece's right end, and of what it is larger by at the left end, at least.
     log_g: Array
     log_push: Array
+    #: Where in each cell the tangents of FL meet, and the logarithm of their value there, shape (r, k).
     meet: Array
     log_low: Array
+    #: Whether a cell begins beyond the last loser.
     outside: Mask
 
     def values(self, log_c: Array) -> tuple[list[Array], list[Array]]:
@@ -114,29 +103,17 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Best-of-K on polygons: winners by their pieces, losers by cells.
-
-    Parameters
-    ----------
-    law : BestOfK
-        Law of K.
-    pieces : Polygon
-        Winners as they are summed.
-    lattice : Polygon
-        Losers, with corners where cells may begin.
-    enough : float
-        Error of delta that cells may be left with.
-    log_tail : float
-        Logarithm of a mass below which points need not be told apart.
-    count : int
-        Cells of y to begin with.
-    """
+    """Best-of-K on polygons: winners by their pieces, losers by cells."""
 
     law: BestOfK
     pieces: Polygon
+    #: Losers, with corners where cells may begin.
     lattice: Polygon
+    #: Error of delta that cells may be left with.
     enough: float
+    #: Logarithm of a mass below which points need not be told apart.
     log_tail: float
+    #: Cells of y to begin with.
     count: int = _CELLS
 
     def log_f(self, x: Array, y: Points) -> Array:
@@ -353,10 +330,7 @@ def _monotone_path(gain: Array) -> Indices:
 class Mechanism:
     """The search over one pair of laws, its outcomes ranked along a path of Theorem E and merged into blocks.
 
-    Attributes
-    ----------
-    log_a, log_b : ndarray, shape (n,)
-        Logarithms of the probabilities of the winners' blocks under A and A'.
+    ``log_a`` and ``log_b`` are the log-probabilities of the winners' blocks under A and A'.
     """
 
     log_a: Array
@@ -413,14 +387,7 @@ class _Located:
 class Direction:
     """One direction of a search: A against A'.
 
-    Parameters
-    ----------
-    law : BestOfK
-        Law of K.
-    own : tuple of Polygon
-        What one run guarantees: winners and losers.
-    inner : Tradeoff or None
-        Points that one pair of laws has.
+    ``own`` is what one run guarantees, winners and losers; ``inner`` are points that one pair of laws has.
     """
 
     def __init__(self, law: BestOfK, own: tuple[Polygon, Polygon], inner: Tradeoff | None) -> None:
@@ -620,13 +587,6 @@ def _known(guarantee: Guarantee, side: int) -> tuple[tuple[Polygon, Polygon], Tr
 
 class ExactBound(ProfileBound):
     """Theorem E for a guarantee with a trade-off curve: exact where one pair of laws attains that.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        One run. Its ``tradeoff`` says what is known of it.
-    law : BestOfK
-        Law of K.
 
     Examples
     --------

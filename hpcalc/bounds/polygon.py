@@ -55,15 +55,7 @@ def between(values: Array, rest: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """A polygon from x = 0 to x = 1.
-
-    Attributes
-    ----------
-    corner : Points, shape (n+1,)
-        By increasing x.
-    slope : ndarray, shape (n,)
-        Of the edges.
-    """
+    """A polygon from x = 0 to x = 1: n+1 corners by increasing x, and the slopes of the n edges."""
 
     corner: Points
     slope: Array

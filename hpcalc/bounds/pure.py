@@ -62,14 +62,7 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
 
 
 def refined_pure(epsilon: float, law: Law) -> float:
-    """R3: smallest ε' such that best-of-K of every ε-DP algorithm is ε'-DP.
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Fixed
-    >>> round(refined_pure(1.0, Fixed(200)), 9)
-    200.0
-    """
+    """R3: smallest ε' such that best-of-K of every ε-DP algorithm is ε'-DP."""
     if epsilon in (0.0, math.inf):
         return epsilon
     return epsilon + (law.gain_at_edge(epsilon) if law.affine_power else _searched_gain(epsilon, law))
