@@ -25,7 +25,8 @@ def csv_text(document: Mapping[str, Any]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for record in records:
-        writer.writerow([_text(record.get(key)) for key in header])
+        cells = (record.get(key) for key in header)
+        writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
     return out.getvalue()
 
 
@@ -63,17 +64,9 @@ def _labelled(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:
         label = names[index] if flat else str(index)
         key = next((key for key in ("method", "order") if key in item), None) if isinstance(item, Mapping) else None
         if key is not None:
-            label = _text(item[key])
+            label = str(item[key])
             item = {name: part for name, part in item.items() if name != key}
         if isinstance(item, Mapping) and list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
             item = item["epsilon"]
         seen[label] = seen.get(label, 0) + 1
         yield label if seen[label] == 1 else f"{label}.{seen[label]}", item
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +43,7 @@ class Axis(NamedTuple):
     most: float | None = None
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """One curve, or what else is drawn; series of the same thing have the same ``style`` in every picture.
 
     A ``line`` is joined; ``steps`` hold up to their x from the x before, as the distribution of whole numbers does;

@@ -68,12 +68,10 @@ def _run(key: str, value: Any) -> str:
     if key == "dpsgd" and len(each) > _FEW:
         rates, noises, steps = zip(*each, strict=True)
         return f"{sum(steps)} DP-SGD steps, rate {_span(rates)}, noise {_span(noises)}"
-    told = (one if isinstance(one, (list, tuple)) else [one] for one in each)
-    return f"{name}, " + "; ".join(", ".join(map(_named, words, numbers)) for numbers in told)
-
-
-def _named(word: str, number: Any) -> str:
-    return f"{given(number)} steps" if word == "steps" else f"{word} {given(number)}"
+    told = (zip(words, one if isinstance(one, (list, tuple)) else [one], strict=True) for one in each)
+    return f"{name}, " + "; ".join(
+        ", ".join(f"{given(number)} steps" if word == "steps" else f"{word} {given(number)}" for word, number in one)
+        for one in told)  # fmt: skip
 
 
 def _span(values: Sequence[float]) -> str:

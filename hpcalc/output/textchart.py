@@ -54,7 +54,7 @@ class _Scale:
             values = values[:: max(math.ceil(values.size / most), 1)]
             values = values if values.size >= 2 else np.array(self.ends)
         else:
-            rough = (high - low) / max(most - 1, 1)
+            rough = (high - low) / (most - 1)
             unit = 10.0 ** math.floor(math.log10(rough))
             step = unit * next(factor for factor in (1, 2, 5, 10, 20) if unit * factor >= rough)
             values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)

@@ -148,10 +148,10 @@ def test_the_answer_for_people_is_short_and_states_both_numbers() -> None:
     law = "Poisson, μ 10, mean 10, P[K = 0] 4.53999e-5"
     told = ("three outcomes", "7.7663  10 runs composed", "refined-rdp (exact)", "zCDP, ρ 0.1", law)
     assert [said for said in (*told, "[ ] Only the best run is released.\n") if said not in text] == []
-    untold = ("4.6074", "order", "run times", "δ = 0.1 is large")
+    untold = ("4.6074", "conversion", "run times", "δ = 0.1 is large")
     assert [said for said in untold if said in text] == []
     explained = render({**BOUND, "explain": {"theorem": "R1", "conditions": ["c"]}}, "table")
-    assert [said for said in ("4.6074", "order", "- c", "R1") if said not in explained] == []
+    assert [said for said in ("4.6074", "conversion", "- c", "R1") if said not in explained] == []
 
 
 def test_the_headline_alone() -> None:
