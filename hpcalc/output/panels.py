@@ -168,21 +168,23 @@ def _worth(aims: Aims) -> list[tuple[str, str, Axis]]:
 
 def _plan(result: PlanResult) -> list[Panel]:
     late = [(item, item.runs, quantile_or_none(item.runs, 0.95)) for item in result.solutions if item.runs is not None]
-    drawn = [(item, {"runs": max(float(count), 1.0), **result.aims.fields(runs)})
+    by_runs = all(item.solved_for in runs.parameters() for item, runs, _ in late)  # else each law has its own noise
+    drawn = [(item, {"x": max(float(count), 1.0) if by_runs else item.value, **result.aims.fields(runs)})
              for item, runs, count in late if count is not None and count <= _LARGEST_MEAN]  # fmt: skip
     looks = _looks(*(item.family for item, _ in drawn))
 
     def series(key: str) -> tuple[Series, ...]:
-        points = [(*looks[item.family.label], [(at["runs"], at.get(key))]) for item, at in drawn]
-        best = [_series("recommended", [(at["runs"], at.get(key))], kind="ring")
+        points = [(*looks[item.family.label], [(at["x"], at.get(key))]) for item, at in drawn]
+        best = [_series("recommended", [(at["x"], at.get(key))], kind="ring")
                 for item, at in drawn if item is result.best]  # fmt: skip
         return *best, *(_series(name, point, style, "points") for name, style, point in points), limit
 
     most = result.constraints.get("max_runs_p95")
-    limit = _limit(f"limit {most or 0.0:g} runs", most)
+    limit = _limit(f"limit {most or 0.0:g} runs", most if by_runs else None)
     target = f"ε <= {short(result.target_epsilon)} at " if result.target_epsilon is not None else ""
     run = f"{run_words(result.base.describe())}; " if result.base is not None else ""
-    return [Panel(title, Axis("runs, 95 % quantile", log=True), axis, series(key),
+    solved = Axis("runs, 95 % quantile", log=True) if by_runs else Axis(f"value of {result.best.solved_for}")
+    return [Panel(title, solved, axis, series(key),
                   f"{run}{target}δ = {short(result.delta)}")
             for key, title, axis in _worth(result.aims)]  # fmt: skip
 
@@ -200,7 +202,7 @@ def _run_time(runs: RunCount, style: int) -> Panel:
     late = quantile_or_none(runs, 0.999)
     top = min(float(late if late is not None else math.inf), _LARGEST_MEAN)
     many = top > 60.0
-    counts = np.geomspace(1.0, top, 60).round() if many else np.arange(1.0, max(top, 2.0) + 1.0)
+    counts = np.geomspace(1.0, top, 60).round() if many else np.arange(1.0, max(top, 2.0) + 2.0)
     more = [(k, math.exp(runs.log_sf(int(k) - 1))) for k in distinct(counts).tolist()]
     marks = [(quantile_or_none(runs, p), 1.0 - p) for p in (0.5, 0.95, 0.99)]
     return Panel("Run time", Axis("number of runs k", log=many),

@@ -71,7 +71,7 @@ def make_figure(panels: Sequence[Panel]) -> Iterator[Any]:
     settings: Any = {**mpl.rcParamsDefault, **_SETTINGS, "backend": mpl.rcParams["backend"]}
     with mpl.rc_context(settings):
         width = _PANEL[0] * len(panels)
-        caption = textwrap.wrap(panels[0].caption, max(int(width / 0.075), 20))
+        caption = textwrap.wrap(panels[0].caption.replace(" = ", "\xa0=\xa0"), max(int(width / 0.075), 20))
         names = {series.name for panel in panels for series in panel.series if series.name}
         columns = max(1, min(len(names), int(width / (0.062 * max(map(len, names), default=1) + 0.65))))
         # the panels keep their size
