@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -12,10 +11,10 @@ import numpy as np
 
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
-from hpcalc.guarantees.loss_distribution import MAX_CELLS, LossTable, finite_pair, loss_table, tradeoff_of
-from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, Source, downwards, reaches, upwards
+from hpcalc.guarantees.loss_distribution import MAX_CELLS, LossTable, finite_pair, loss_table
+from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, downwards, reaches, upwards
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, round_up, softplus
 
 __all__ = ["Convolution", "plan_step"]
@@ -57,10 +56,6 @@ def _scale_of(steps: Steps) -> float:
     return math.sqrt(2.0 * float(_summed_rdp(steps, np.array([1.0 + 1e-4]))[0]))
 
 
-def _sources(nodes: Sequence[Guarantee]) -> list[Source]:
-    return [(node.loss_tails, node.loss_jump) for node in nodes]
-
-
 @lru_cache(maxsize=64)
 def plan_step(steps: Steps) -> float | None:
     """Grid step of a convolution, from the parameters alone; None where it is impossible or too large to be of use.
@@ -76,7 +71,7 @@ def plan_step(steps: Steps) -> float | None:
     if any(node.loss_jump > 0.0 for node in nodes):  # which a round step may hit
         fine = min(fine, max(1e-4, scale / 8000.0))
     step = max(fine, 40.0 * scale / MAX_CELLS)
-    known = step <= 6.0 * fine and math.isfinite(max(reaches(_sources(nodes), kinds.total, LOG_TAIL)))
+    known = step <= 6.0 * fine and math.isfinite(max(reaches(nodes, kinds.total, LOG_TAIL)))
     return round_up(step, 6) if known else None
 
 
@@ -84,7 +79,7 @@ def plan_step(steps: Steps) -> float | None:
 def _upwards(steps: Steps, step: float) -> Losses:
     # both directions ask for the same
     nodes, kinds = _kinds(steps)
-    return upwards(_sources(nodes), kinds, step)
+    return upwards(nodes, kinds, step)
 
 
 def _pair(steps: Steps) -> DominatingPair | None:
@@ -107,9 +102,7 @@ def _pair(steps: Steps) -> DominatingPair | None:
             nodes, kinds = _kinds(tuple(uses), upper=False)
             least = math.ceil(100.0 * scale / step)
             most = min(MAX_CELLS, least if times == 1.0 else max(least, _ROOM))
-            pair = finite_pair(
-                downwards([(node.loss_tails, node.loss_jump) for node in nodes], kinds, step), scale, most
-            )
+            pair = finite_pair(downwards(nodes, kinds, step), scale, most)
             if pair is not None:
                 return DominatingPair.from_masses(*pair, attained=True)
     return None
@@ -216,12 +209,15 @@ class Convolution(CurveBase):
         return np.where(t >= 0.0, ahead, log1mexp(np.minimum(t + log1mexp(back), 0.0)))
 
     def region(self, rank: Prob) -> Prob:
-        return super().region(rank) if self._larger is None else self._larger.region(rank)
+        return super().region(rank) if self.tables is None else Guarantee.region(self, rank)
+
+    @cached_property
+    def _curves(self) -> list[Tradeoff]:
+        ends = [table.lines() for table in self.tables or ()]
+        return [from_masses(*least_masses(one, other)) for one, other in zip(ends, ends[::-1], strict=True)]
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        if self.tables is None:
-            return super().tradeoff(direction)
-        return tradeoff_of(self.tables[direction], self.tables[1 - direction])
+        return self._curves[direction] if self.tables is not None else super().tradeoff(direction)
 
     @cached_property
     def attained_pair(self) -> DominatingPair | None:

@@ -9,6 +9,8 @@ References
 .. [1] M. Abadi et al., "Deep learning with differential privacy", CCS 2016.
 .. [2] I. Mironov, K. Talwar, L. Zhang, "Rényi differential privacy of the sampled Gaussian mechanism",
    arXiv 1908.10530 (2019).
+.. [3] A. Ganesh, "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms",
+   arXiv 2401.10294 (2024).
 """
 
 from __future__ import annotations
@@ -37,7 +39,6 @@ __all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epoch
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
 _SCHEDULE = 100  # of more different noises at one rate so many are looked at
-_FEW_ORDERS = 1000  # more of them at once are interpolated from a dense table
 
 
 def _log_gain(h: Array, loss: Array) -> Array:
@@ -70,37 +71,15 @@ def _node_spacing(sigma: float) -> float:
 
 
 def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1) -> Array:
-    """Rényi divergence of one step of the Poisson-sampled Gaussian mechanism, the larger of both directions.
+    """Rényi divergence of one step in nats, the larger of both directions; ``size`` records are added or removed.
 
-    Parameters
-    ----------
-    rate : float
-        Sampling rate in (0, 1).
-    sigma : float
-        Noise multiplier > 0.
-    orders : ndarray, shape (n,)
-        Finite orders > 1.
-    size : int
-        Number of records that are added or removed at once, >= 1.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In nats. Orders beyond about 1000 sigma are answered by the bound of the Notes.
-
-    Notes
-    -----
-    With the j records of the group in the batch with probability ``b_j`` the density ratio is
+    With j of them in the batch with probability ``b_j`` the density ratio is
     ``w = sum_j b_j e^((j x - j^2/2) / sigma^2)``. The moment ``E[w^a]`` is integrated by the trapezoidal rule, at
-    integer and fractional orders alike. For orders too large for that, Minkowski's inequality gives
-    ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
+    integer and fractional orders alike. For orders too large for that, beyond about 1000 sigma, Minkowski's inequality
+    gives ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
 
-    Examples
-    --------
     >>> round(float(sampled_gaussian_rdp(0.4, 12.0, np.array([58.9]))[0]), 10)
     0.0363048482
-    >>> round(float(sampled_gaussian_rdp(0.01, 1.0, np.array([2.0]), 2)[0]), 8)
-    0.00069923
     """
     h, variance = orders - 1.0, sigma * sigma
     j, log_b = _log_binomial(size, rate)
@@ -161,31 +140,10 @@ class SampledGaussian(CurveBase):
         finite = np.isfinite(flat)
         out = np.full(flat.shape, _INF)
         if finite.any():
-            inner = flat[finite]
-            out[finite] = self._at(inner) if inner.size <= _FEW_ORDERS else self._interpolated(inner)
+            out[finite] = _one_step(self, flat[finite].tobytes())
         if not np.all(out >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return out.reshape(order.shape)
-
-    def _at(self, order: Array) -> Array:
-        return _one_step(self, order.tobytes())
-
-    @cached_property
-    def _curve(self) -> tuple[Array, Array]:
-        """Dense orders minus 1 and ``(order-1) * rdp``."""
-        h = np.exp(np.arange(math.log(1e-4), math.log(1e5), 0.01))
-        return h, h * self._at(1.0 + h)
-
-    def _interpolated(self, order: Array) -> Array:
-        """Chords of the convex function ``(order-1) * rdp``: valid, at most 3e-5 of the value too large."""
-        h, budget = self._curve
-        x = order - 1.0
-        # below the table the first value holds: rdp never decreases with the order
-        out = np.interp(np.maximum(x, h[0]), h, budget) / np.maximum(x, h[0])
-        above = x > h[-1]
-        if above.any():
-            out[above] = self._at(order[above])
-        return np.asarray(out, dtype=float)
 
     @classmethod
     def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
@@ -202,18 +160,18 @@ class SampledGaussian(CurveBase):
         for rate, records in dict.fromkeys((part.rate, part.records) for part, _ in uses):
             same = [use for use in uses if (use[0].rate, use[0].records) == (rate, records)]
             own, some = super().thinned(same, upper)
-            if len(same) > _SCHEDULE and records == 1:
+            s = np.array([part.sigma**-2.0 for part, _ in same])
+            if len(same) > _SCHEDULE and records == 1 and np.max(s) < 50.0:  # where the error function has its digits
                 count = np.array([float(count) for _, count in same])
-                s = np.array([part.sigma**-2.0 for part, _ in same])
                 if upper:
                     grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
                     left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
                     reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
                     share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
-                    own = [cls(rate, sigma * (1.0 - 1e-14)) for sigma in (grid**-0.5).tolist()]
+                    own = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
                     some = Kinds(left, share, count)
                 else:
-                    group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 2 * _SCHEDULE)
+                    group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
                     members = [np.flatnonzero(group == one) for one in distinct(group)]
                     own = [same[one[np.argmin(s[one])]][0] for one in members]
                     some = Kinds.apart([float(np.sum(count[one])) for one in members])
@@ -325,13 +283,7 @@ class DPSGD(WithCore):
         return f"DP-SGD, {told}, {steps} steps" if len(known) == 1 else f"{steps} DP-SGD steps, {told}"
 
     def group(self, size: int) -> DPSGD:
-        """The guarantee for a group of records, each of which enters a batch independently of the others.
-
-        References
-        ----------
-        .. [1] A. Ganesh, "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians
-           mechanisms", arXiv 2401.10294 (2024).
-        """
+        """For a group of records, each of which enters a batch independently of the others [3]_."""
         return replace(self, records=self.records * checked_group(size))
 
     @property
@@ -369,33 +321,10 @@ def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
 
 
 def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulation: int = 1) -> tuple[float, int]:
-    """Sampling rate and number of steps of a training run, in exact arithmetic.
+    """Sampling rate ``batch_size * accumulation / examples`` and number of steps, in exact arithmetic.
 
-    Parameters
-    ----------
-    examples : int
-        Number of records, >= 1.
-    batch_size : int
-        Expected batch size of one gradient computation, >= 1.
-    epochs : float
-        Passes over the data, >= 0.
-    accumulation : int
-        Gradient computations per noisy step; the effective batch is ``batch_size * accumulation``.
+    ``accumulation`` is the number of gradient computations per noisy step; the steps are rounded up.
 
-    Returns
-    -------
-    rate : float
-        ``batch_size * accumulation / examples``.
-    steps : int
-        ``epochs / rate``, rounded up.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is out of range, or the batch is larger than the data set.
-
-    Examples
-    --------
     >>> steps_from_epochs(60000, 256, 60)
     (0.004266666666666667, 14063)
     """

@@ -23,16 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hpcalc.guarantees.loss_grid import Losses, regrid, sparse
-from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Indices, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, Indices, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
 
-__all__ = ["LossTable", "finite_pair", "loss_table", "tradeoff_of"]
+__all__ = ["LossTable", "finite_pair", "loss_table"]
 
 _INF = math.inf
 MAX_CELLS = 1 << 20  # of the transform: about a tenth of a second of work
@@ -50,6 +49,7 @@ _DENSE_JUMP, _DENSE_NODES = 1000, 400  # grids of such a part of the loss, for o
 _JUMPS = 900.0  # about so many grid points for sums of jumps
 _ONE_OF_MANY = 1000.0  # so many steps of one kind differ little from one less
 _THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
+_OUTCOMES = 4000  # about so many of a finite pair; neighbours are merged
 _EPS = float(np.finfo(float).eps)
 
 
@@ -210,31 +210,6 @@ class LossTable:
         log_w = np.minimum(log_expm1(part) - log_expm1(self.t[left + 1] - self.t[left]), 0.0)
         return logaddexp(self.log_delta[left] + log1mexp(log_w), self.log_delta[left + 1] + log_w)
 
-    @cached_property
-    def _breaks(self) -> tuple[Array, Array]:
-        """Where the best line changes, as -log u (first form) and -log(1-u) (second form), increasing."""
-        d, t = self.log_delta, self.t
-        slope = logsubexp(d[:-1], np.minimum(d[1:], d[:-1])) - t[:-1] - log_expm1(np.diff(t))
-        intercept = logaddexp(d[:-1], t[:-1] + slope)
-        return np.maximum.accumulate(-slope), np.maximum.accumulate(-intercept)
-
-    def region(self, rank: Prob) -> Prob:
-        """``V(u) = min_t min(e^t u + delta(t), 1 - e^-t (1 - u - delta(t)))`` over the points of the table.
-
-        The minimum over ``t`` is a Legendre transform: the breakpoints are known, so each ``u`` looks up its point.
-        Any point gives a valid bound.
-        """
-        log_u, log_q = np.ravel(rank.log_u), np.ravel(rank.log_q)
-        by_u, by_q = self._breaks
-        j = np.searchsorted(by_u, -log_u)
-        log_v = logaddexp(self.t[j] + log_u, self.log_delta[j])
-        k = np.searchsorted(by_q, -log_q)
-        d = self.log_delta[k]
-        log_qv = logsubexp(np.maximum(log_q, d), d) - self.t[k]
-        log_v = np.clip(np.minimum(log_v, log1mexp(np.minimum(log_qv, 0.0))), log_u, 0.0)
-        log_qv = np.minimum(np.maximum(log_qv, log1mexp(log_v)), log_q)
-        return Prob(log_v.reshape(rank.log_u.shape), log_qv.reshape(rank.log_u.shape))
-
     def larger(self, other: LossTable) -> LossTable:
         """The larger of two profiles, where either has a point."""
         if self is other:
@@ -251,27 +226,14 @@ class LossTable:
         place = np.floor(2.0 * np.sqrt(1.0 - self.log_delta) / _THIN)
         keep = np.concatenate([[True], np.diff(place) > 0.0])
         keep[-1] = True
-        t, d = self.t[keep], self.log_delta[keep]
-        while True:  # lines in convex position: each cuts the next at less Q'-mass
-            cut = logsubexp(d[:-1], d[1:]) - t[:-1] - log_expm1(np.diff(t))
-            spare = np.flatnonzero(np.diff(cut) >= 0.0) + 1
-            if spare.size == 0:
-                return t, d
-            spare = spare[np.concatenate([[True], np.diff(spare) > 1])]
-            t, d = np.delete(t, spare), np.delete(d, spare)
+        return self.t[keep], self.log_delta[keep]
 
 
 def loss_table(losses_at: Callable[[float], Losses], step: float, scale: float) -> LossTable | None:
     """Profile of a composition by convolution; None if that is too large.
 
-    Parameters
-    ----------
-    losses_at : callable
-        The steps' losses, moved upwards to multiples of a given grid step.
-    step : float
-        Grid step to begin with; coarser ones are tried where that is too fine.
-    scale : float
-        Standard deviation of the total loss, roughly.
+    ``losses_at`` gives the steps' losses, moved upwards to multiples of a given grid step: ``step`` or, where that is
+    too fine, coarser ones; ``scale`` is the standard deviation of the total loss, roughly.
     """
     for times in _COARSER:
         losses = losses_at(times * step).trimmed()
@@ -390,53 +352,10 @@ def _suffix_sums(x: Array) -> Array:
     return np.append(np.cumsum(x[::-1])[::-1], 0.0)
 
 
-def _end(t: Array, log_delta: Array) -> tuple[Array, Array]:
-    """Logarithms of x and w where the lines ``w = e^-t (x - delta)`` meet their neighbours, by increasing x from 0."""
-    log_w = logsubexp(log_delta[:-1], log_delta[1:]) - t[:-1] - log_expm1(np.diff(t))
-    log_x = np.minimum(logaddexp(log_delta[:-1], t[:-1] + log_w), 0.0)
-    flat = [-_INF] if log_delta[-1] > -_INF else []  # W stays 0 up to the last delta
-    return np.array([*flat, log_delta[-1], *log_x[::-1]]), np.array([*flat, -_INF, *np.minimum(log_w, log_x)[::-1]])
+def finite_pair(losses: Losses, scale: float, most: int) -> tuple[Array, Array] | None:
+    """Log-masses of a pair of laws to which a composition of losses, moved downwards, can be post-processed.
 
-
-def tradeoff_of(table: LossTable, other: LossTable) -> Tradeoff:
-    """The trade-off curve below which no pair of laws with these two profiles lies.
-
-    Ratios from 1 on come from the profile of this direction, those below 1 from the other's with the roles exchanged:
-    either has all its digits there.
-    """
-    (t, d), (other_t, other_d) = table.lines(), other.lines()
-    d[0] = other_d[0] = min(d[0], other_d[0])  # both directions speak of the total variation distance
-    (x, w), (other_x, other_w) = _end(t, d), _end(other_t, other_d)
-    other_x, other_w = other_x[-other_t.size :], other_w[-other_t.size :]  # W ends at x = 1, however small W(1)
-    slope = np.concatenate([np.full(x.size - t.size, -_INF), -t[::-1], other_t[1:], other_t[-1:]])
-    # each end knows the logarithm of its own small side; the complements are near 1
-    return Tradeoff(_two_ends(x, other_w[::-1]), _two_ends(w, other_x[::-1]), slope)
-
-
-def _two_ends(log_u: Array, log_q: Array) -> Prob:
-    first, last = Prob.from_log_u(log_u), Prob.from_log_q(log_q)
-    return Prob(np.concatenate([first.log_u, last.log_u]), np.concatenate([first.log_q, last.log_q]))
-
-
-def finite_pair(losses: Losses, scale: float, most: int, outcomes: int = 4000) -> tuple[Array, Array] | None:
-    """A finite pair of laws to which a composition of losses that are attained can be post-processed.
-
-    Parameters
-    ----------
-    losses : Losses
-        Each step's losses, moved downwards.
-    scale : float
-        Standard deviation of the total loss, roughly.
-    most : int
-        Cells of a transform at most.
-    outcomes : int
-        About how many outcomes to keep; neighbouring ones are merged.
-
-    Returns
-    -------
-    log_p, log_q : ndarray, shape (m,)
-        Log-probabilities of each outcome with and without the record, by increasing privacy loss
-        ``log_p - log_q``. Each sums to 1. None where no transform is small enough.
+    By increasing loss; None where no transform of at most so many cells is enough.
     """
     step = losses.step
     (right,), _ = _tilts(losses, scale, (12.0,))
@@ -458,23 +377,18 @@ def finite_pair(losses: Losses, scale: float, most: int, outcomes: int = 4000) -
         value = logsubexp(np.maximum(value, log_noise), log_noise)  # what the transform may have made up is left out
         best[at] = np.where(better, value, best[at])
         noise[at] = np.where(better, log_noise, noise[at])
-    log_p, log_q = best, best - loss
-    present = np.flatnonzero(np.maximum(log_p, log_q) > -80.0)
+    present = np.flatnonzero(np.maximum(best, best - loss) > -80.0)
     if present.size == 0:
         return None
-    width = max(1, math.ceil((present[-1] - present[0] + 1) / outcomes))
+    width = max(1, math.ceil((present[-1] - present[0] + 1) / _OUTCOMES))
     # blocks begin at multiples of their width: where they do must not turn on the last mass that is seen
     cut = slice(max(present[0] - (first + present[0]) % width, 0), present[-1] + 1)
-    log_p, log_q = _merge(log_p[cut], width), _merge(log_q[cut], width)
+    pad = np.full(-(cut.stop - cut.start) % width, -_INF)
+    log_p, log_q = (logsumexp(np.append(x[cut], pad).reshape(-1, width)) for x in (best, best - loss))
     # What was given up joins the outcome whose loss is nearest 0, where it changes nothing that matters.
-    both = np.isfinite(log_p) & np.isfinite(log_q)
-    home = int(np.argmin(np.where(both, np.abs(np.where(both, log_p, 0.0) - np.where(both, log_q, 0.0)), _INF)))
+    some = np.flatnonzero(np.isfinite(log_p) & np.isfinite(log_q))
+    home = some[np.argmin(np.abs(log_p[some] - log_q[some]))]
     for x in (log_p, log_q):
         rest = -math.expm1(min(float(logsumexp(x)), 0.0))
         x[home] = np.logaddexp(x[home], math.log(rest) if rest > 0.0 else -_INF)
     return log_p, log_q
-
-
-def _merge(log_mass: Array, width: int) -> Array:
-    pad = -log_mass.size % width
-    return logsumexp(np.concatenate([log_mass, np.full(pad, -_INF)]).reshape(-1, width))

@@ -17,29 +17,13 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
-
-__all__ = [
-    "LOG_TAIL",
-    "Kinds",
-    "Losses",
-    "Source",
-    "Tails",
-    "downwards",
-    "gaussian_tails",
-    "laplace_tails",
-    "reaches",
-    "regrid",
-    "response_tails",
-    "sparse",
-    "upwards",
-]
 
 _INF = math.inf
 LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
@@ -57,14 +41,14 @@ class Tails(NamedTuple):
     q_above: Array
     q_below: Array
 
-    def reversed(self) -> Tails:
-        """The same mechanism with P and Q exchanged: the loss changes its sign, so does the side of each tail."""
-        return Tails(self.q_below, self.q_above, self.p_below, self.p_above)
 
+class Source(Protocol):
+    """One step: tails of its loss, and where (plus and minus) the loss has jumps."""
 
-TailFunction: TypeAlias = Callable[[Array], Tails]
-#: One step: tails of its loss, and where (plus and minus) the loss has jumps.
-Source: TypeAlias = tuple[TailFunction, float]
+    @property
+    def loss_jump(self) -> float: ...
+
+    def loss_tails(self, loss: Array) -> Tails: ...
 
 
 def gaussian_tails(shift: float, loss: Array) -> Tails:
@@ -96,21 +80,11 @@ def _within(loss: Array, at: float, inside: Array) -> Array:
 
 @dataclass(frozen=True)
 class Kinds:
-    """How often each kind of step is used; a kind is one of the steps, or a mixture of one and the next.
+    """How often each kind of step is used; a kind is one of the steps, or a mixture of one and the next."""
 
-    Attributes
-    ----------
-    left : ndarray of int, shape (k,)
-        Which step.
-    share : ndarray, shape (k,)
-        Weight of the step after it.
-    count : ndarray, shape (k,)
-        How often the kind is used.
-    """
-
-    left: Indices
-    share: Array
-    count: Array
+    left: Indices  # which step
+    share: Array  # weight of the step after it
+    count: Array  # how often the kind is used
 
     @classmethod
     def apart(cls, counts: Sequence[float]) -> Kinds:
@@ -154,28 +128,14 @@ class Kinds:
 
 @dataclass(frozen=True)
 class Losses:
-    """Laws of several steps on one grid.
-
-    Attributes
-    ----------
-    index : ndarray of int, shape (m,)
-        The losses, as multiples of the step.
-    step : float
-        The step.
-    log_mass : ndarray, shape (n, m)
-        Logarithm of the P-mass of each loss, for each step.
-    kinds : Kinds
-        How often the steps are used.
-    log_finite, log_finite_q : float
-        Log-probability that no loss leaves the grid, under P and under Q.
-    """
+    """Laws of several steps on one grid: at ``index`` times ``step`` each (row) has the P-mass ``exp(log_mass)``."""
 
     index: Indices
     step: float
     log_mass: Array
     kinds: Kinds
-    log_finite: float = 0.0
-    log_finite_q: float = 0.0
+    log_finite: float = 0.0  # log-probability that no loss leaves the grid, under P
+    log_finite_q: float = 0.0  # and under Q
 
     @property
     def loss(self) -> Array:
@@ -219,19 +179,6 @@ class Losses:
         return cumulant, weight / sums, kinds
 
 
-def reach_of(tails: TailFunction, log_tail: float, sign: float) -> float:
-    """A loss beyond which (in the direction of ``sign``) P and Q have at most ``e^log_tail``, nearly the smallest."""
-    x = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 64)])
-    for _ in range(2):
-        t = tails(sign * x)
-        outside = np.flatnonzero((t.p_above if sign > 0 else t.q_below) <= log_tail)
-        if outside.size == 0:
-            return _INF
-        first = max(int(outside[0]), 1)
-        x = np.linspace(x[first - 1], x[first], 64)
-    return float(x[-1])
-
-
 def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indices:
     """Which multiples of the step make a grid from ``-bottom`` to ``top``.
 
@@ -249,26 +196,36 @@ def reaches(sources: Sequence[Source], count: float, log_tail: float) -> tuple[f
     log_tail -= math.log(count)
     more = 1.0 if len(sources) <= _FEW else 1.1  # then most of the others need not be looked at
     far = [0.0, 0.0]
-    for tails, _ in sources:
+    for source in sources:
         for side, sign in enumerate((-1.0, 1.0)):
-            t = tails(np.array([sign * far[side]]))
-            if (t.p_above if sign > 0 else t.q_below)[0] > log_tail:
-                far[side] = more * reach_of(tails, log_tail, sign)
+
+            def beyond(x: Array, source: Source = source, sign: float = sign) -> Mask:
+                t = source.loss_tails(sign * x)
+                return np.asarray((t.p_above if sign > 0.0 else t.q_below) <= log_tail)
+
+            if not beyond(np.array([far[side]])).all():
+                x = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 64)])
+                for _ in range(2):
+                    first = max(int(np.argmax(beyond(x))), 1)
+                    if not beyond(x[first:]).any():
+                        return _INF, _INF
+                    x = np.linspace(x[first - 1], x[first], 64)
+                far[side] = more * float(x[-1])
     return far[0], far[1]
 
 
 def _grid(sources: Sequence[Source], count: float, step: float, log_tail: float) -> Indices:
     bottom, top = (math.ceil(x / step) for x in reaches(sources, count, log_tail))
-    jumps = [math.floor(jump / step) + i for _, jump in sources for i in (0, 1)]
+    jumps = [math.floor(source.loss_jump / step) + i for source in sources for i in (0, 1)]
     return sparse(bottom, top, _DENSE if len(sources) <= _FEW else _DENSE_OF_MANY, jumps)
 
 
-def _cell_masses(tails: TailFunction, loss: Array) -> tuple[Array, Array]:
+def _cell_masses(source: Source, loss: Array) -> tuple[Array, Array]:
     """Log of the P- and Q-mass below, in each ``loss[i] < L <= loss[i+1]``, and above.
 
     Each difference is taken of whichever tail loses fewer digits.
     """
-    t = tails(loss)
+    t = source.loss_tails(loss)
 
     def between(above: Array, below: Array) -> Array:
         right = above[:-1] < below[1:]
@@ -282,7 +239,7 @@ def upwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
     """A grid of losses that dominates each step (reference [1], Algorithm 1, written with cell masses)."""
     index = _grid(sources, kinds.total, step, LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
-    masses = [_cell_masses(tails, loss) for tails, _ in sources]
+    masses = [_cell_masses(source, loss) for source in sources]
     below_to_above = [np.array([pair[i] for pair in masses]) for i in (0, 1)]
     log_p, log_q = (mass[:, 1:-1] for mass in below_to_above)
     with np.errstate(invalid="ignore"):
@@ -315,11 +272,11 @@ def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
     loss = np.asarray(index * step, dtype=float)
     between = np.sort(np.concatenate([loss, 0.5 * (loss[1:] + loss[:-1])]))
     rows = []
-    for tails, jump in sources:
-        fine = between
+    for source in sources:
+        fine, jump = between, source.loss_jump
         if jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
             fine = distinct(np.concatenate([fine, np.nextafter([-jump, jump], -_INF)]))
-        log_p, log_q = _cell_masses(tails, fine)  # the tails are merged into one outcome each
+        log_p, log_q = _cell_masses(source, fine)  # the tails are merged into one outcome each
         keep = np.isfinite(log_p) & np.isfinite(log_q)
         masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
         if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of all
@@ -330,15 +287,10 @@ def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
 
 
 def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[float]:
-    """Merge outcomes (by increasing p/q) so that every merged outcome has one of the given likelihood ratios.
+    """Merge outcomes (by increasing p/q) until every merged one has one of the ratios; P-mass at each.
 
     ``gap`` is p - ratio q of what is being merged: negative for outcomes of a smaller ratio. Outcomes of a larger
     ratio are added, the last one in part, until it is zero.
-
-    Returns
-    -------
-    list of float
-        P-mass at each ratio.
     """
     masses = [0.0] * len(ratios)
     at, size = 0, len(p)
