@@ -15,7 +15,6 @@ import yaml
 from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
-from hpcalc.cli import main
 from hpcalc.cli.progress import Progress
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
@@ -35,13 +34,13 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def answer(line: str, code: int = 0) -> dict[str, Any]:
+def answer(line: str, code: int = 0) -> Any:
     """The JSON document of a command line, checked against its schema."""
     seen, out, err = run(f"{line} --format json")
     assert seen == code, err
     document = json.loads(out)
     validator().validate(document)
-    return document  # type: ignore[no-any-return]
+    return document
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -92,10 +91,8 @@ def test_the_gate() -> None:
     epsilon = answer(PURE)["epsilon"]
     assert 0.5 < epsilon < 0.61  # 0.3 + log((e^0.3 + gamma) / (1 + gamma e^0.3)) with gamma = 0.0269
     assert answer(f"{PURE} --max-epsilon 1")["within_budget"] is True
-    over = answer(f"{PURE} --max-epsilon 0.5", code=1)
-    assert over["within_budget"] is False
-    assert over["epsilon"] == epsilon
-    assert answer(f"{PURE} --max-epsilon 0", code=1)["max_epsilon"] == 0.0
+    over = answer(f"{PURE} --max-epsilon 0", code=1)
+    assert (over["within_budget"], over["epsilon"], over["max_epsilon"]) == (False, epsilon, 0.0)
     code, out, err = run(f"{PURE} --max-epsilon 0 --format yaml")
     assert (code, yaml.safe_load(out)["epsilon"]) == (1, epsilon)
     way_out = "hpcalc plan --pure 0.3 --dist tnb --eta 0 --target-epsilon 0"
@@ -106,27 +103,18 @@ def test_the_gate() -> None:
 def test_no_finite_bound_is_a_document_with_a_reason(base: str) -> None:
     document = answer(f"bound --dist poisson --mu 10 {base}", code=3)
     assert document["epsilon"] is None
-    assert document["reason"]
     for fmt in ("table", "csv", "markdown"):
         code, out, err = run(f"bound --dist poisson --mu 10 {base} --format {fmt}")
-        assert code == 3
+        assert (code, err[:26]) == (3, "hpcalc: no finite answer: ")
         assert document["reason"][:20] in out
-        assert err.startswith("hpcalc: no finite answer: ")
-
-
-def test_a_target_out_of_reach_is_a_document_too() -> None:
-    document = answer("plan --pure 1 --target-epsilon 0.5", code=3)
-    assert document["epsilon"] is None
-    assert "out of reach" in document["reason"]
 
 
 def test_warnings_are_told_twice_and_stdout_stays_one_document() -> None:
     code, out, err = run("bound --dist fixed --k 3 --pure 0.3 --delta 0.1 --format json")
-    document = json.loads(out)
+    warnings = json.loads(out)["warnings"]
     assert code == 0
-    assert any("delta = 0.1 is large" in warning for warning in document["warnings"])
-    assert len(err.splitlines()) == len(document["warnings"])
-    assert all(line.startswith("hpcalc: warning: ") for line in err.splitlines())
+    assert any("delta = 0.1 is large" in warning for warning in warnings)
+    assert err.splitlines() == [f"hpcalc: warning: {warning}" for warning in warnings]
 
 
 def test_what_was_typed_is_what_is_echoed() -> None:
@@ -136,14 +124,6 @@ def test_what_was_typed_is_what_is_echoed() -> None:
     assert document["base"] == {"pure": 0.123456789012345}
     assert document["law"]["gamma"] == 0.0269082596123456
     assert document["delta"] == 1.23456789012e-6
-
-
-def test_training_options_give_rate_and_steps() -> None:
-    training = "convert --to rdp --orders 2 --noise-multiplier 1.1 --examples 60000"
-    document = answer(f"{training} --batch-size 256 --epochs 60")
-    assert document["from"]["dpsgd"] == [0.004266666667, 1.1, 14063]
-    document = answer(f"{training} --batch-size 25 --accumulation 4 --epochs 3")
-    assert document["from"]["dpsgd"] == [0.001666666667, 1.1, 1800]
 
 
 SPEC = """\
@@ -175,13 +155,6 @@ def test_a_list_of_cases_has_a_row_and_a_gate_each(spec: Path) -> None:
     assert [case["name"] for case in document["cases"]] == ["within", "over, and quoted"]
     assert [case["within_budget"] for case in document["cases"]] == [True, False]
     assert document["cases"][1]["epsilon"] == pytest.approx(3.0, rel=1e-4)
-    code, out, err = run(f"bound --spec {spec}")
-    assert code == 1
-    assert "over, and quoted" in out
-    assert "OVER" in out
-    way_out = f"hpcalc plan --spec {spec} --case 'over, and quoted'"
-    assert f"hpcalc: {spec}: over, and quoted: epsilon " in err
-    assert err.endswith(f" is over max-epsilon 0: try {way_out}\n")
     records = list(csv.DictReader(io.StringIO(run(f"bound --spec {spec} --format csv")[1])))
     assert [record["name"] for record in records] == ["within", "over, and quoted"]
 
@@ -197,9 +170,6 @@ def test_the_worst_case_counts(spec: Path) -> None:
     assert err.startswith(f"hpcalc: {spec}:13: pure: -1: ")
     spec.write_text(SPEC + "- {name: absent, rdp-file: absent.csv, dist: fixed, k: 2}\n")
     assert run(f"bound --spec {spec}")[:2] == (4, "")
-
-
-def test_a_missing_law_in_a_spec_names_the_case(spec: Path) -> None:
     spec.write_text("- {name: first, pure: 1}\n")
     assert run(f"bound --spec {spec}")[2].startswith(f"hpcalc: {spec}: first: --dist is missing")
 
@@ -211,18 +181,6 @@ def test_a_saved_spec_asks_the_same_question(command: str, tmp_path: Path) -> No
     first = run(f"{line} --save-spec {saved} --format json")[1]
     assert yaml.safe_load(saved.read_text())
     assert run(f"{command} --spec {saved} --format json")[1] == first
-
-
-def test_the_environment_answers_for_what_is_not_typed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HPCALC_FORMAT", "json")
-    monkeypatch.setenv("HPCALC_DELTA", "1e-5")
-    monkeypatch.setenv("HPCALC_CONVERT_APPROX_DP", "1 1e-8")
-    assert main(["convert"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["from"] == {"approx_dp": [1.0, 1e-08]}
-    assert document["to"]["delta"] == 1e-5
 
 
 def test_output_is_a_file_in_utf_8(tmp_path: Path) -> None:
@@ -239,13 +197,6 @@ def test_profile_and_curve_files_read_back(tmp_path: Path) -> None:
     assert code == 0, err
     assert answer(f"convert --profile-file {profile}")["to"]["epsilon"] is not None
     assert answer(f"convert --rdp-file {curve}")["to"]["epsilon"] is not None
-
-
-def test_a_chart_in_the_terminal_is_refused_beside_a_machine_format() -> None:
-    for fmt in ("yaml", "json", "csv", "markdown"):
-        code, out, err = run(f"{PURE} --plot - --format {fmt}")
-        assert (code, out) == (2, "")
-        assert "--plot -: a chart in the terminal goes with --format table" in err
 
 
 @pytest.mark.slow
@@ -285,14 +236,13 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
 def test_selection_answers_in_every_format() -> None:
     line = "compare --selection 10 --at-epsilon 2 --law poisson --sensitivity 0.5"
     assert {row["mechanism"] for row in answer(line)["rows"]} > {"exponential-mechanism"}
-    assert "Choosing one of 10 candidates" in run(line)[1]
+    assert "Choosing one of 10 candidates" in run(f"{line} --explain")[1]
 
 
 def test_plans_for_the_noise() -> None:
-    document = answer("plan --solve-for pure --target-epsilon 2 --law fixed:k=4")
-    assert document["value"] == pytest.approx(0.5, rel=1e-5)
-    assert document["recommended"]["row"] == 0
     line = "plan --solve-for pure --target-epsilon 2 --law fixed:k=4"
+    document = answer(line)
+    assert (document["value"], document["recommended"]["row"]) == (pytest.approx(0.5, rel=1e-5), 0)
     assert "gives ε = 2.0000 for the whole" in run(line)[1]
 
 
@@ -300,5 +250,4 @@ def test_conversions_read_as_sentences() -> None:
     assert "log10 δ = -535.86" in run("convert --gaussian 1 --epsilon 50")[1]
     assert "Rényi curve of one run" in run("convert --pure 1 --to rdp --orders 2,inf")[1]
     code, out, err = run("convert --zcdp 1 --to pure")
-    assert (code, err[:32]) == (3, "hpcalc: no finite answer: this b")
-    assert out.startswith("No finite answer: ")
+    assert (code, err[:26], out[:18]) == (3, "hpcalc: no finite answer: ", "No finite answer: ")
