@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -41,10 +42,15 @@ print("\\nloaded:", *sorted(sys.modules))
 """
 
 
-def loaded(*args: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *args], capture_output=True, text=True, check=True)
+def python(program: str, *args: str, **options: Any) -> str:
+    words = [sys.executable, "-c", program, *args]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, **options)
     assert "internal error" not in done.stderr
-    return set(done.stdout.rpartition("loaded:")[2].split())
+    return done.stdout
+
+
+def loaded(*args: str) -> set[str]:
+    return set(python(PROGRAM, *args).rpartition("loaded:")[2].split())
 
 
 # What older releases of the dependencies load whatever they are asked: Click before 8.5, NumPy before 2.
@@ -56,11 +62,8 @@ UNASKED = {
 
 @functools.lru_cache
 def unasked() -> set[str]:
-    def loads(program: str, name: str) -> bool:
-        words = [sys.executable, "-c", f"import sys; {program}; print({name!r} in sys.modules)"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == "True"
-
-    return {name for name, program in UNASKED.items() if loads(program, name)}
+    checks = {name: f"import sys; {program}; print({name!r} in sys.modules)" for name, program in UNASKED.items()}
+    return {name for name, program in checks.items() if python(program).strip() == "True"}
 
 
 @pytest.mark.slow
@@ -75,34 +78,18 @@ def test_completion_loads_no_numbers() -> None:
         "import os, sys; os.environ.update(_HPCALC_COMPLETE='bash_complete', COMP_WORDS='hpcalc bound --dist ',"
         " COMP_CWORD='3'); from hpcalc.cli import main; main([]); print('loaded:', *sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    words, _, modules = done.stdout.rpartition("loaded:")
+    words, _, modules = python(program).rpartition("loaded:")
     assert "plain,poisson" in words
     assert not set(modules.split()) & set(HEAVY), "TAB must feel instant"
 
 
 def test_importing_the_package_costs_nothing() -> None:
     program = "import sys; before = set(sys.modules); import hpcalc; print(*(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {name.partition(".")[0] for name in done.stdout.split()} & {"click", *HEAVY}
-
-
-def test_the_public_names_resolve_and_modules_do_not_hide_them() -> None:
-    import hpcalc
-    import hpcalc.questions
-
-    for name in hpcalc.__all__:
-        assert getattr(hpcalc, name) is not None
-    assert callable(hpcalc.convert)
-    assert callable(hpcalc.utility)
-    assert set(hpcalc.__all__) <= set(dir(hpcalc))
-    with pytest.raises(AttributeError, match="no attribute 'bond'"):
-        hpcalc.bond  # noqa: B018 - the access is the test
+    assert not {name.partition(".")[0] for name in python(program).split()} & {"click", *HEAVY}
 
 
 def test_one_blas_thread_unless_the_user_says_otherwise() -> None:
     program = "import os; from hpcalc.cli import main; main(['--version']); print(os.environ['OPENBLAS_NUM_THREADS'])"
     for given, seen in ((None, "1"), ("7", "7")):
         env = {"PATH": "", **({"OPENBLAS_NUM_THREADS": given} if given else {})}
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env)
-        assert done.stdout.split()[-1] == seen
+        assert python(program, env=env).split()[-1] == seen
