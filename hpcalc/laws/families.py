@@ -42,9 +42,6 @@ class Poisson(AffinePower):
         """Poisson law of the given mean, > 0."""
         return cls(positive("mean", mean))
 
-    def parameters(self) -> Echo:
-        return {"mu": self.mu}
-
     @property
     def mean(self) -> float:
         return self.mu
@@ -100,9 +97,6 @@ class Binomial(AffinePower):
         if number > count:
             raise InvalidInput("mean", mean, f"give at most n = {count}, or a larger n")
         return cls(count, number / count)
-
-    def parameters(self) -> Echo:
-        return {"n": self.n, "p": self.p}
 
     @property
     def mean(self) -> float:
@@ -200,9 +194,6 @@ class AnyRuns(SameCount):
         """The law of K, which is k."""
         return Fixed(self.k)
 
-    def parameters(self) -> Echo:
-        return {"k": self.k}
-
 
 @dataclass(frozen=True)
 class Threshold(SameCount):
@@ -235,9 +226,6 @@ class Threshold(SameCount):
     def law(self) -> Geometric:  # type: ignore[override]
         """The geometric law of K at that bound."""
         return Geometric(self.accept)
-
-    def parameters(self) -> Echo:
-        return {"accept": self.accept}
 
     @property
     def mean(self) -> float:

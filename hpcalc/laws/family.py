@@ -219,23 +219,22 @@ def family_of(law: LawLike) -> LawFamily:
     """
     if isinstance(law, LawFamily):
         return law
+    given = None
     if not isinstance(law, (str, Mapping)):
-        known = LAWS.get(checked_law(law).name)
-        if known is None or not known.scales:
-            return LawFamily(law.name, given=law)
-        scale = known.scales[0]
-        fixed = {key: value for key, value in law.parameters().items() if key not in (scale, f"log_{scale}")}
-        return LawFamily(law.name, fixed, scale, law)
+        given = checked_law(law)
+        law = {"dist": given.name, **given.parameters()}
     named = parse_law(law) if isinstance(law, str) else law
     parameters = {key: value for key, value in named.items() if value is not None}
     dist = str(parameters.pop("dist"))
     if dist not in LAWS or not LAWS[dist].scales:
-        return LawFamily(dist, given=make_law(dist, **parameters))
+        return LawFamily(dist, given=given or make_law(dist, **parameters))
     scales = LAWS[dist].scales
     # the scale is open, unless only another of the parameters that could be is not there (a binomial's n)
     scale = next((key for key in scales[1:] if key not in parameters), scales[0])
-    given = make_law(dist, **parameters) if scale in parameters or "mean" in parameters else None
-    family = LawFamily(dist, {key: parameters[key] for key in parameters if key not in (scale, "mean")}, scale, given)
+    if given is None and (scale in parameters or "mean" in parameters):
+        given = make_law(dist, **parameters)
+    fixed = {key: value for key, value in parameters.items() if key not in (scale, f"log_{scale}", "mean")}
+    family = LawFamily(dist, fixed, scale, given)
     if given is None:
         family.at(family.range[0] if scale == scales[0] else 1.0)  # what is fixed must be legal
     return family

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
@@ -33,9 +34,9 @@ class RunCount(ABC):
 
     name: ClassVar[str]
 
-    @abstractmethod
     def parameters(self) -> Echo:
         """Parameters as the command line names them, in its order."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
     @property
     def log_mean(self) -> float:

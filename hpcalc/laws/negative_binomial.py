@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.laws.affine import AffinePower
-from hpcalc.laws.helpers import checked_keep, finite_number, mean_of_some, probability
+from hpcalc.laws.helpers import checked_keep, finite_number, log_mean_exp, mean_of_some, probability
 from hpcalc.laws.law import Echo, safe_exp
 from hpcalc.laws.probabilities import log_beta
 from hpcalc.logspace import Array, log1mexp, log_expm1
@@ -182,9 +182,5 @@ class Logarithmic(TruncatedNegativeBinomial):
 
 
 def _log_mean(eta: float, size: float) -> float:
-    """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))`` at ``gamma = exp(-size)``, for a mean solved by the hundred."""
-
-    def log_mean_exp(x: float) -> float:
-        return math.log(-math.expm1(-x) / x) if x > 0.0 else 0.0
-
-    return min(1.0 + eta, 1.0) * size + log_mean_exp(size) - log_mean_exp(abs(eta) * size)
+    """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))`` at ``gamma = exp(-size)``."""
+    return float(min(1.0 + eta, 1.0) * size + log_mean_exp(size) - log_mean_exp(abs(eta) * size))
