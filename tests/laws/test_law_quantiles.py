@@ -2,8 +2,6 @@
 
 import math
 import random
-import subprocess
-import sys
 import time
 
 import mpmath as mp
@@ -14,13 +12,7 @@ from law_oracle import LAWS, TNB, close, exact_pmf
 from hpcalc.errors import InvalidInput
 from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Geometric, Poisson, Threshold
 
-LARGE = [
-    Poisson(1e6),
-    Poisson(1e12),
-    Binomial(10**12, 1e-6),
-    Binomial(10**12, 1 - 1e-6),
-    TNB.from_log_gamma(0.0, -600.0),
-]
+LARGE = [Poisson(1e6), Poisson(1e12), Binomial(10**12, 1e-6), Binomial(10**12, 1 - 1e-6), TNB.from_log_gamma(0, -600.0)]
 LARGE += [TNB.with_mean(1e6, eta=eta) for eta in (0.0, -0.9, 0.5, 1.0, 50.0)]
 
 
@@ -105,10 +97,7 @@ def test_tails_of_heavy_laws():
 
 NEARLY_SURE = [Poisson(m) for m in (40.0, 700.0, 3e3)] + [Binomial(n, 0.4) for n in (60, 5000)]
 NEARLY_SURE += [FinitePmf(dict.fromkeys(range(1, n), 1 / (n - 1))) for n in (7, 24, 50)]
-NEARLY_SURE += [
-    AtLeastOne(TNB.from_log_gamma(5.0, -9.0)),
-    *(TNB.from_log_gamma(eta, -30.0) for eta in (-0.1, 0.3, 5.0)),
-]
+NEARLY_SURE += [AtLeastOne(TNB(5.0, 1e-4)), *(TNB.from_log_gamma(eta, -30.0) for eta in (-0.1, 0.3, 5.0))]
 
 
 @pytest.mark.parametrize("law", [*LAWS, Threshold(0.3), *NEARLY_SURE], ids=repr)
@@ -128,13 +117,10 @@ def test_draws_follow_the_law(law):
     expected = count * np.exp(law.log_pmf(np.arange(60.0)))
     seen = np.bincount(draws, minlength=60)[:60]
     pool = expected >= 5
-    chi = float(np.sum((seen[pool] - expected[pool]) ** 2 / expected[pool]))
-    rest, room = count - seen[pool].sum(), max(count - expected[pool].sum(), 0.0)
-    if room >= 5:
-        chi += (rest - room) ** 2 / room
-    else:
-        assert rest <= room + 5 * math.sqrt(room) + 1
-    freedom = max(int(pool.sum()) - 1 + (room >= 5), 1)
+    seen, expected = (np.append(x[pool], count - x[pool].sum()) for x in (seen, expected))  # the last: all others
+    gap, room = np.abs(seen - expected), np.maximum(expected, 1e-9)
+    assert gap[-1] <= 5 * math.sqrt(room[-1]) + 1
+    chi, freedom = float(np.sum((gap**2 / room)[room >= 5])), max(int(np.sum(room >= 5)) - 1, 1)
     assert chi <= freedom + 5 * math.sqrt(2 * freedom) + 5
 
 
@@ -167,14 +153,3 @@ def test_a_thousand_draws_take_seconds(law):
     assert all(isinstance(draw, int) and draw >= 0 for draw in draws)
     if law.sd < law.mean:
         assert abs(np.mean(draws) - law.mean) < 5 * law.sd / math.sqrt(1000)
-
-
-def test_no_scipy():
-    code = (
-        "import sys, random\n"
-        "from hpcalc.laws import *\n"
-        "for law in (Poisson(1e6), Binomial(10**9, 0.5), TruncatedNegativeBinomial.with_mean(1e6, eta=0)):\n"
-        "    law.quantile(0.95), law.sample(random.SystemRandom())\n"
-        "assert not [m for m in sys.modules if m.split('.')[0] in ('scipy', 'click', 'rich', 'yaml')]\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -201,11 +201,8 @@ def test_mean_one_is_one_run():
         law = TNB.with_mean(1.0, eta=eta)
         assert law == TNB(eta, 1.0)
         assert (law.mean, law.sd, law.log_mean, law.gamma) == (1.0, 0.0, 0.0, 1.0)
-        assert law.expected_quantile == pytest.approx(0.5, rel=1e-14)
         assert law.quantile(0.999) == law.sample(random.Random(1)) == law.max_runs == 1
-        rank = Prob.from_u(np.array([0.0, 0.1, 1.0]))
-        assert np.all(law.log_density(rank) == 0.0)
-        np.testing.assert_allclose(law.log_survival(rank), rank.log_u)
+        assert law.expected_quantile == pytest.approx(0.5, rel=1e-14)
 
 
 def test_laws_that_are_not_of_best_of_k():
@@ -244,9 +241,6 @@ def test_thinned_law_is_tilted(law, log_keep):
 
 
 def test_thinning_closed_forms():
-    delta, keep = 1e-8, math.log1p(-1e-8)
-    assert Poisson(10.0).thin(keep).mu == pytest.approx(10 * (1 - delta), rel=1e-15)
-    assert Binomial(9, 0.3).thin(keep).p == pytest.approx(0.3 * (1 - delta) / (1 - 0.3 * delta), rel=1e-15)
     for log_gamma in (-1e-12, -0.1, -0.6, -5.0, -690.0, -900.0):
         for log_keep in (-1e-300, -1e-20, -0.3, -50.0):
             with mp.workdps(700):

@@ -36,7 +36,7 @@ plain = st.one_of(
     powers_of_ten(-9, 12).map(Poisson),
     st.builds(TNB.from_log_gamma, etas, log_gammas),
     st.builds(Binomial, st.integers(1, 10**12), powers_of_ten(-12, 0)),
-    st.builds(lambda k: Fixed(k), st.integers(1, 10**9)),
+    st.integers(1, 10**9).map(Fixed),
     pmfs,
 )
 small = st.one_of(
@@ -133,17 +133,15 @@ def test_thinning_twice_is_thinning_once(law, first, second):
 ), etas, powers_of_ten(-6, 2))  # fmt: skip
 def test_more_runs_find_more(change, eta, length):
     """A law grows stochastically with mu, p, n, eta and 1/gamma: mean, chance of success and cost ratio grow."""
-    name, a, b = change
+    name, *ends = change
     make = {
         "mu": Poisson,
-        "log_gamma": lambda x: TNB.from_log_gamma(eta, -x),
+        "log_gamma": lambda x: TNB.from_log_gamma(eta, x),
         "eta": lambda x: TNB.from_log_gamma(x, -length),
         "p": lambda x: Binomial(1000, x),
         "n": lambda x: Binomial(x, 0.3),
     }[name]
-    if name == "log_gamma":
-        a, b = -a, -b
-    less, more = make(min(a, b)), make(max(a, b))
+    less, more = map(make, sorted(ends, reverse=name == "log_gamma"))
     assert less.log_mean <= more.log_mean + 1e-12 * (1e-3 + abs(more.log_mean))
     rank = Prob.from_logit(np.linspace(-60.0, 30.0, 31))
     low, high = less.log_survival(rank), more.log_survival(rank)
