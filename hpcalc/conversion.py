@@ -146,14 +146,17 @@ def remaining(log_delta: float, log_slack: float) -> float | None:
     return float(logsubexp(log_delta, log_slack)) - math.log1p(-math.exp(log_slack))
 
 
-def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "cks") -> Conversion:
+def epsilon_from_rdp(
+    guarantee: RenyiGuarantee, log_delta: float, rule: str = "cks", orders: Array | None = None
+) -> Conversion:
     """ε at δ from a Rényi curve; inf if it allows none. What is set aside (``slack``) is taken from δ first.
 
     ``"exact"`` is the best any analysis can do that knows only the curve. ``"best"`` tries it where it gains: at given
-    orders, and from δ = 1e-3 on for curves known at every order.
+    orders, and from δ = 1e-3 on for curves known at every order. ``orders`` restricts those that are tried.
     """
     _check(rule)
     core = _core(guarantee)
+    orders = core.orders if orders is None else orders
     left = remaining(log_delta, _log_slack(guarantee))
     pure = core.pure_epsilon
     named = MIRONOV if rule == "mironov" else CKS
@@ -164,7 +167,7 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
 
     mironov = rule == "mironov"
     value, order = minimise_over_orders(
-        lambda a: core.rdp(a) - left / (a - 1.0) if mironov else cks_epsilon(a, core.rdp(a), left), core.orders
+        lambda a: core.rdp(a) - left / (a - 1.0) if mironov else cks_epsilon(a, core.rdp(a), left), orders
     )
     answer = Conversion(value, named, order)
     # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
@@ -173,10 +176,10 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
         answer = profile if profile.value < answer.value else answer
     own = pure < _INF and isinstance(core, Guarantee) and core.exact_profile  # then its profile was the best there is
     # hundreds of orders are as good as all of them
-    orders_bind = core.orders is not None and core.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
+    orders_bind = orders is not None and orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
     gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
     # at small δ no conversion of a whole curve gains more than the preference for the pure guarantee hides
-    settled = core.orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
+    settled = orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
     if not (own or settled) and (rule == "exact" or (rule == "best" and gains)):
         # the exact value is computed from above, so at the last digits the other rule may be the smaller one
         exact = Conversion(_exact_region_epsilon(core, left), EXACT_REGION)
@@ -187,10 +190,13 @@ def epsilon_from_rdp(guarantee: RenyiGuarantee, log_delta: float, rule: str = "c
     return Conversion(max(answer.value, 0.0), answer.rule, answer.order)
 
 
-def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks") -> Conversion:
+def delta_from_rdp(
+    guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks", orders: Array | None = None
+) -> Conversion:
     """Log of δ (at most 0, ``-inf`` for 0) at ε >= 0 from a Rényi curve; the rules are those of ε."""
     _check(rule, epsilon)
     core = _core(guarantee)
+    orders = core.orders if orders is None else orders
     log_slack = _log_slack(guarantee)
     named = MIRONOV if rule == "mironov" else CKS
     if epsilon >= core.pure_epsilon:
@@ -203,8 +209,8 @@ def delta_from_rdp(guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks")
         # a few ulp of both are multiplied by a-1: next to a pure ε, where the best order is huge, they count
         return value + 1e-15 * (a - 1.0) * (rdp + epsilon)
 
-    value, order = minimise_over_orders(log_delta, core.orders)
-    gains = core.orders is not None or value > _LARGE_LOG_DELTA
+    value, order = minimise_over_orders(log_delta, orders)
+    gains = orders is not None or value > _LARGE_LOG_DELTA
     if core.pure_epsilon < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
         profile = float(core.log_profile(np.array([epsilon]))[0])
         value, named, order = (profile, EXACT_PROFILE, None) if profile < value else (value, named, order)
@@ -317,7 +323,7 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
     return high
 
 
-def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Conversion:
+def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Array | None = None) -> Conversion:
     """ε of one run at δ; ``"best"`` is the smallest valid answer. NoFiniteBound says why there is none."""
     _check(rule)
     if log_delta == -_INF:
@@ -327,7 +333,7 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best") -> Convers
     if rule in ("best", "exact") and base.exact_profile:
         answer = Conversion(epsilon_from_profile(base.log_profile, log_delta), EXACT_PROFILE)
     else:
-        answer = epsilon_from_rdp(base, log_delta, rule)
+        answer = epsilon_from_rdp(base, log_delta, rule, orders)
     if rule == "best" and base.pure_epsilon < answer.value:
         answer = Conversion(base.pure_epsilon, PURE)
     if rule in ("best", "exact") and base.slack > 0.0 and math.log(base.slack) <= log_delta:
@@ -345,14 +351,14 @@ def _why_infinite(base: Guarantee, log_delta: float) -> str:
     return "the base gives no finite privacy guarantee"
 
 
-def delta_at(base: Guarantee, epsilon: float, rule: str = "best") -> Conversion:
+def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array | None = None) -> Conversion:
     """Log of δ of one run at ε >= 0: 0 where nothing better than δ = 1 holds, ``-inf`` for δ = 0."""
     _check(rule, epsilon)
     if epsilon >= base.pure_epsilon:
         return Conversion(-_INF, PURE)
     if rule in ("best", "exact") and base.exact_profile:
         return Conversion(min(float(base.log_profile(np.array([epsilon]))[0]), 0.0), EXACT_PROFILE)
-    return delta_from_rdp(base, epsilon, rule)
+    return delta_from_rdp(base, epsilon, rule, orders)
 
 
 def zcdp_of(base: Guarantee) -> float:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hpcalc.answer import Answer
-from hpcalc.errors import ExitCode, InvalidInput
-from hpcalc.guarantees import Guarantee
+from hpcalc.errors import ExitCode, InvalidInput, require
+from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.asked import Asked
@@ -61,14 +61,17 @@ class CompareResult(Answer):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows under the published keys."""
-        return [self._row(entry, self.in_use and i == 0) for i, entry in enumerate(self.entries)]
-
-    def _row(self, entry: Solution, in_use: bool) -> dict[str, Any]:
-        out: dict[str, Any] = {"law": entry.law, **({"in_use": True} if in_use else {})}
-        if entry.runs is None or entry.cost is None:
-            return {**out, "epsilon": None, "reason": entry.reason}
-        out |= length_fields(entry.runs, 95) | cost_fields(entry.cost, self.lower) | self.aims.fields(entry.runs)
-        return out | known(reason=entry.reason)
+        out = []
+        for i, entry in enumerate(self.entries):
+            row = {"law": entry.law, **({"in_use": True} if self.in_use and i == 0 else {})}
+            if entry.runs is None or entry.cost is None:
+                row["epsilon"] = None
+            else:
+                row |= (
+                    length_fields(entry.runs, 95) | cost_fields(entry.cost, self.lower) | self.aims.fields(entry.runs)
+                )
+            out.append(row | known(reason=entry.reason))
+        return out
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -174,17 +177,17 @@ def compare(
     >>> [(row["law"]["dist"], round(row["epsilon"], 3)) for row in rows]
     [('poisson', 4.226), ('tnb', 2.991)]
     """
+    checked_guarantee(base)
     aims = Aims.of(success_rate, scores, minimize)
     footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
-    footing = _one_footing(footings, success_rate)
+    footing = _one_footing(known(**footings), success_rate)
     families = families_of(laws, (*DEFAULT_FAMILIES, family_of("composition")))
     used = None if in_use is None else family_of(in_use)
     if not footing and all(family.given is None for family in families):
-        given = None if used is None or used.given is None else used.given.mean
-        footing = {"mean": _DEFAULT_MEAN if given is None or not math.isfinite(given) else given}
-    looks = 1 if at_epsilon is None else 10
+        given = math.inf if used is None or used.given is None else used.given.mean
+        footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
     asked = Asked(delta, method, conversion, orders, **release)
-    ask = Accountant(asked, Ticker(progress, looks * len(families)))
+    ask = Accountant(asked, Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
     pricing = _Pricing(base, ask, lower)
     first = [] if used is None or used.given is None else [pricing.of(used, used.given)]
     if sweep is not None:
@@ -201,35 +204,33 @@ def compare(
         entries = [pricing.solved(law_of_success(family, at_success, aims)) for family in families]
     else:
         entries = [pricing.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
-        entries = [entry for entry in entries if not any(_same_law(entry.runs, other.runs) for other in first)]
+        entries = [entry for entry in entries if not any(_same_law(entry, other) for other in first)]
     every = (*first, *entries)
     drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
     return CompareResult(base, asked, every, footing, aims, bool(first), lower, drawn)
 
 
-def _same_law(one: RunCount | None, other: RunCount | None) -> bool:
+def _same_law(one: Solution, other: Solution) -> bool:
     """Whether two laws are one but for the last digits: the law in use may be a default too."""
-    if one is None or other is None or one.name != other.name:
+    if one.runs is None or other.runs is None:
         return False
-    left, right = one.parameters(), other.parameters()
-    pairs = [(left[key], right.get(key)) for key in left]
-    close = (a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b)) for a, b in pairs)
-    return left.keys() == right.keys() and all(close)
+    return one.family.label == other.family.label and math.isclose(one.runs.mean, other.runs.mean)
 
 
-def _one_footing(footings: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
+def _one_footing(asked: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
     """What the laws shall have in common, if anything was said."""
-    asked = {key: value for key, value in footings.items() if value is not None}
-    if len(asked) > 1:
-        first, second = list(asked)[:2]
-        raise InvalidInput(second, asked[second], f"compares on another footing than {first}: keep one of them")
+    first, *more = asked or [""]
     epsilon, success = asked.get("at_epsilon"), asked.get("at_success")
-    if epsilon is not None and not (epsilon > 0.0 and math.isfinite(epsilon)):
-        raise InvalidInput("at_epsilon", epsilon, "give a finite number > 0")
-    if success is not None and not 0.0 < success < 1.0:
-        raise InvalidInput("at_success", success, "give a probability between 0 and 1")
-    if success is not None and success_rate is None:
-        raise InvalidInput("at_success", success, "needs the chance that one run is good: give --success-rate")
+    rate = success is None or success_rate is not None
+    require(
+        *(
+            (other, asked[other], False, f"compares on another footing than {first}: keep one of them")
+            for other in more
+        ),
+        ("at_epsilon", epsilon, epsilon is None or 0.0 < epsilon < math.inf, "give a finite number > 0"),
+        ("at_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
+        ("at_success", success, rate, "needs the chance that one run is good: give --success-rate"),
+    )
     return asked
 
 

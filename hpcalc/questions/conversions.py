@@ -12,7 +12,7 @@ from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, checked_guarantee
-from hpcalc.logspace import Array, Prob, Upper, distinct
+from hpcalc.logspace import Array, Upper, distinct
 from hpcalc.questions.asked import DEFAULT_ORDERS
 from hpcalc.questions.rows import curve_points, delta_fields, head, known, many_orders, profile_points, upper
 
@@ -117,15 +117,14 @@ def convert(
             return ConvertResult(base, {"kind": to, key: Upper(find(base))}, to)
         except NoFiniteBound as error:
             return ConvertResult(base, {"kind": to, key: None}, None, str(error))
-    source = base if listed is None else _Restricted(base, listed)
     if epsilon is not None:
-        found = delta_at(source, float(epsilon), conversion)
+        found = delta_at(base, float(epsilon), conversion, listed)
         told = {"kind": to, "epsilon": float(epsilon), **delta_fields(found.value)}
         return ConvertResult(base, told, found.rule, None, found.order)
     value = 1e-6 if delta is None else delta
     told = {"kind": to, "epsilon": None, "delta": float(value)}
     try:
-        answer = epsilon_at(source, log_of_delta(value), conversion)
+        answer = epsilon_at(base, log_of_delta(value), conversion, listed)
     except NoFiniteBound as error:
         return ConvertResult(base, told, None, str(error))
     return ConvertResult(base, {**told, "epsilon": upper(answer.value)}, answer.rule, None, answer.order)
@@ -139,32 +138,3 @@ def _to_rdp(base: Guarantee, orders: Array) -> ConvertResult:
     ]
     reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
     return ConvertResult(base, {"kind": "rdp", "orders": rows}, "rdp", reason)
-
-
-class _Restricted(Guarantee):
-    """A base whose Rényi orders are restricted to given ones."""
-
-    def __init__(self, base: Guarantee, orders: Array) -> None:
-        self._base, self._given = base, orders
-        self.orders = orders[np.isfinite(orders)]
-        self.exact_profile, self.slack = base.exact_profile, base.slack
-
-    def describe(self) -> dict[str, Any]:
-        return self._base.describe()
-
-    def rdp(self, orders: Array | float) -> Array:
-        return self._base.rdp(orders)
-
-    def _log_profile(self, t: Array) -> Array:
-        return self._base._log_profile(t)
-
-    def region(self, rank: Prob) -> Prob:
-        return self._base.region(rank)
-
-    @property
-    def core(self) -> Guarantee:
-        return self if self._base.core is self._base else _Restricted(self._base.core, self._given)
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self._base.pure_epsilon

@@ -11,7 +11,6 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, ProfileBound, bounds_for
-from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, epsilon_at
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
@@ -261,20 +260,14 @@ def bound(
         Add how the answer came about to the document.
     lower : bool
         Also evaluate what stands beside the answer: explicit mechanisms for a lower bound, and every run paid for.
-    searches : int
-        So many searches with a K of their own, each released.
-    subset : float, optional
-        Rate in (0, 1) of the Poisson sample of the records that the searches ran on.
-    then : sequence of Guarantee
-        Released after the searches.
-    then_on : {"all", "rest"}
-        Whether ``then`` saw all records or those outside the sample.
+    searches, subset : int, float
+        So many searches with a K of their own, each released, on a Poisson sample of the records of rate ``subset``.
+    then, then_on : sequence of Guarantee, {"all", "rest"}
+        Released after the searches, of all records or of those outside the sample.
     density : tuple of (float, float), optional
         Least and largest density of a run's proposals relative to one fixed prior: adaptive searches.
-    examples : int, optional
-        Number of privacy units N: δ is held against 1/N.
-    unit : str, optional
-        The privacy unit in words, for the checklist.
+    examples, unit : int, str
+        Number of privacy units N, against which δ is held, and the privacy unit in words, for the checklist.
     progress : callable, optional
         Called with (done, expected) steps, where ``base`` has several settings.
 
@@ -366,19 +359,16 @@ def _candidates(
     for i, part in enumerate(base.parts):
         single = _single_run(part, log_delta, rule)
         one = math.inf if single is None else single.value
-        whole = one if isinstance(law, AnyRuns) else _alone(part, law, log_delta, rule)
+        costs = (
+            []
+            if isinstance(law, AnyRuns)
+            else [bound.epsilon(log_delta, rule).value for bound in bounds_for(part, law)]
+        )
+        whole = min(costs, default=one)
         weight = base.weights[i] if isinstance(base, Mixture) else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}
         progress(i + 1, len(base.parts) + 1)
-
-
-def _alone(part: Guarantee, law: RunCount, log_delta: float, rule: str) -> float:
-    """ε of a search over one setting; where Theorem E is attained no other bound is asked."""
-    bounds = bounds_for(part, law)
-    exact = [one for one in bounds if isinstance(one, ExactBound) and one.attained and log_delta > -math.inf]
-    found = min((one.epsilon(log_delta, rule).value for one in exact), default=math.inf)
-    return found if found < math.inf else min((one.epsilon(log_delta, rule).value for one in bounds), default=found)
 
 
 def _why_not(base: Guarantee, runs: RunCount, asked: Asked, sources: list[Bound]) -> str:
