@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import pytest
 
-from hpcalc import (
-    ZCDP,
-    ApproxDP,
-    FinitePmf,
-    Gaussian,
-    InvalidInput,
-    Poisson,
-    PureDP,
-    TargetOutOfReach,
-    TruncatedNegativeBinomial,
-    bound,
-    compare,
-)
+from hpcalc import ZCDP, Poisson, PureDP, TargetOutOfReach, compare
 from hpcalc.errors import ExitCode
 from hpcalc.logspace import Lower, Upper
 from hpcalc.questions.comparing import parse_sweep
@@ -42,12 +29,6 @@ def test_rows_have_the_published_keys_in_order() -> None:
             assert isinstance(row["lower_bound"], Lower)
             assert row["lower_bound"] <= row["epsilon"]
         assert row["mean_runs"] == pytest.approx(10.0)
-
-
-def test_rows_are_what_bound_says() -> None:
-    rows = compare(Gaussian(2.0), ["poisson", "tnb:eta=0"], mean=7.0, delta=1e-5).rows
-    for row, law in zip(rows, (Poisson(7.0), TruncatedNegativeBinomial.with_mean(7.0, eta=0.0)), strict=True):
-        assert row["epsilon"] == bound(Gaussian(2.0), law, delta=1e-5).epsilon
 
 
 def test_laws_keep_a_scale_that_was_given() -> None:
@@ -123,48 +104,6 @@ def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
     assert fixed == sorted(set(fixed))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1:10:3", "mean=1:10", "mean=0:10:3", "mean=10:1:3", "mean=1:10:0", "mean=1:10:2.5", "mu=1:10:3",
-        "mean=a:b:c", "mean=1:inf:3", "mean=nan:2:3", "mean=1:2:100000",
-    ],
-)  # fmt: skip
-def test_wrong_sweeps_are_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="sweep"):
-        compare(ZCDP(0.1), sweep=text)
-
-
-def test_one_footing_at_a_time() -> None:
-    with pytest.raises(InvalidInput, match="at_epsilon"):
-        compare(ZCDP(0.1), mean=10.0, at_epsilon=4.0)
-    with pytest.raises(InvalidInput, match="success_rate|success-rate"):
-        compare(ZCDP(0.1), at_success=0.5)
-
-
-def test_laws_that_take_no_mean_stand_beside_those_that_do() -> None:
-    coins = FinitePmf(((1, 0.5), (10, 0.5)))
-    rows = compare(ZCDP(0.1), [coins, "poisson"], mean=5.0).rows
-    assert rows[0]["mean_runs"] == 5.5
-    rows = compare(ZCDP(0.1), [coins, "poisson"], at_epsilon=4.0).rows
-    assert rows[0]["reason"] == "pmf has no parameter to solve for"
-    low = compare(ZCDP(0.1), ["tnb:eta=0", "poisson"], mean=0.5)
-    assert "at least once" in low.rows[0]["reason"]
-
-
-def test_no_finite_bound_is_told() -> None:
-    answer = compare(ZCDP(math.inf), ["poisson"])
-    assert answer.exit_code == ExitCode.NO_FINITE_BOUND
-    document = answer.document()
-    assert document["rows"][0]["epsilon"] is None
-    assert document["reason"]
-
-
-def test_approximate_bases_are_compared() -> None:
-    rows = compare(ApproxDP(0.3, 1e-9), ["poisson", "tnb:eta=0"], mean=5.0).rows
-    assert all(0.3 < row["epsilon"] < 2.0 for row in rows)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Papernot and Steinke 2022, Section 3.5, with the paper's own bounds and numbers: 0.1-zCDP, delta = 1e-6
 
@@ -174,16 +113,13 @@ def _at(epsilon: float, key: str, method: str, **options: float) -> dict[str, fl
     return {entry.family.label: row[key] for entry, row in zip(answer.entries, answer.rows, strict=True)}
 
 
-@pytest.mark.parametrize("epsilon", [3.0, 3.5, 4.0])
-def test_poisson_is_best_in_the_middle_range(epsilon: float) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "best"),
+    [(3.0, "poisson"), (3.5, "poisson"), (4.0, "poisson"), (4.5, "tnb:eta=0.5"), (6.0, "tnb:eta=0.5")],
+)
+def test_poisson_is_best_in_the_middle_range_and_eta_one_half_for_strong_utility(epsilon: float, best: str) -> None:
     worth = _at(epsilon, "expected_quantile", "paper")
-    assert max(worth, key=worth.__getitem__) == "poisson"
-
-
-@pytest.mark.parametrize("epsilon", [4.5, 5.0, 5.5, 6.0])
-def test_eta_one_half_is_best_for_strong_utility(epsilon: float) -> None:
-    worth = _at(epsilon, "expected_quantile", "paper")
-    assert max(worth, key=worth.__getitem__) == "tnb:eta=0.5"
+    assert max(worth, key=worth.__getitem__) == best
 
 
 def test_eta_minus_one_half_is_poor() -> None:
@@ -203,15 +139,3 @@ def test_what_changes_under_the_refined_bounds() -> None:
     for method in ("paper", "refined"):
         worth = _at(3.5, "success_probability", method, success_rate=0.01)
         assert max(worth, key=worth.__getitem__) == "tnb:eta=0"
-
-
-def test_refined_is_never_behind_the_paper() -> None:
-    paper = compare(ZCDP(0.1), _PAPER, mean=10.0, method="paper", lower=False).rows
-    refined = compare(ZCDP(0.1), _PAPER, mean=10.0, method="refined", lower=False).rows
-    assert all(new["epsilon"] < old["epsilon"] for new, old in zip(refined, paper, strict=True))
-
-
-def test_progress_is_told() -> None:
-    seen: list[int] = []
-    compare(ZCDP(0.1), ["poisson"], sweep=[1.0, 2.0, 3.0], lower=False, progress=lambda done, total: seen.append(done))
-    assert seen == [1, 2, 3]

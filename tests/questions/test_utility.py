@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections import Counter
 from fractions import Fraction
 
@@ -10,33 +9,16 @@ import numpy as np
 import pytest
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    FinitePmf,
-    Fixed,
-    Poisson,
-    TruncatedNegativeBinomial,
-)
-from hpcalc.questions.measures import best_score, success_probability
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold, TruncatedNegativeBinomial
+from hpcalc.questions.measures import best_score, success_probability, utility
 from hpcalc.questions.rows import quantile_or_none
 
 TNB = TruncatedNegativeBinomial
 LAWS = [
-    Poisson(0.5),
-    Poisson(10.0),
-    TNB.with_mean(1.5, eta=-0.5),
-    TNB.with_mean(5.0, eta=0.0),
-    TNB.with_mean(5.0, eta=1.0),
-    TNB.with_mean(5.0, eta=3.0),
-    TNB(0.0, 1.0),
-    Binomial(6, 0.4),
-    Fixed(4),
-    FinitePmf((0.25, 0.25, 0.0, 0.5)),
-    AtMost(Poisson(10.0), 12),
+    Poisson(0.5), Poisson(10.0), TNB.with_mean(1.5, eta=-0.5), TNB.with_mean(5.0, eta=0.0), TNB.with_mean(5.0, eta=3.0),
+    TNB(0.0, 1.0), Binomial(6, 0.4), Fixed(4), FinitePmf((0.25, 0.25, 0.0, 0.5)), AtMost(Poisson(10.0), 12),
     AtLeastOne(Poisson(0.5)),
-]
+]  # fmt: skip
 
 
 def pmf(law, top=600):
@@ -126,14 +108,6 @@ def test_best_score_by_summing_over_k(law):
     assert got.prob_zero == pytest.approx(float(p[0]), rel=1e-12)
 
 
-def test_best_score_simulated():
-    law, scores = TNB.with_mean(4.0, eta=0.0), [0.1, 0.4, 0.6, 0.61, 0.9]
-    rng = random.Random(11)
-    best = [max(rng.choice(scores) for _ in range(law.sample(rng))) for _ in range(6000)]
-    got = best_score(law, scores)
-    assert got.expected == pytest.approx(np.mean(best), abs=5 * np.std(best) / math.sqrt(6000))
-
-
 def test_one_run_and_a_million():
     scores = list(range(100))
     one = best_score(Fixed(1), scores)
@@ -155,3 +129,8 @@ def test_how_long_a_search_takes():
     assert [quantile_or_none(Poisson(1.0), p) for p in (0.5, 0.95, 0.99)] == [1, 3, 4]
     assert quantile_or_none(TNB.with_mean(40.0, eta=0.0), 0.99) == 416
     assert quantile_or_none(TNB.from_log_gamma(0.0, -900.0), 0.99) is None
+
+
+def test_scores_are_for_the_best_of_k():
+    with pytest.raises(InvalidInput, match="releases the first accepted run"):
+        utility(Threshold(0.2), scores=[1.0, 2.0])
