@@ -85,7 +85,8 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
     Newton's method between bounds, halved where it leaves them. An answer is a v that the order does not allow.
     """
     lo, cap = u.log_u - u.log_q, _cap(h, budget, side, u)
-    hi = out = np.maximum(cap + 1e-12 * (1.0 + np.abs(cap)), lo)  # the cap may be the answer: it should lie inside
+    # the cap, which may be infinite, may be the answer: it should lie inside
+    hi = out = np.maximum(cap + 1e-12 * (1.0 + np.abs(np.where(np.isfinite(cap), cap, 0.0))), lo)
     active = np.flatnonzero(np.isfinite(hi))
     h, budget, side, u, lo, hi = h[active], budget[active], side[active], u.take(active), lo[active], hi[active]
     z = np.clip(start[active], lo, hi)

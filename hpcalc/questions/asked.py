@@ -15,8 +15,6 @@ from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.logspace import Array
 
-__all__ = ["Asked"]
-
 #: Orders at which the whole search's Rényi curve is listed unless others are asked for.
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 

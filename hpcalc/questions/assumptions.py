@@ -18,8 +18,6 @@ from hpcalc.laws import RunCount
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.rows import quantile_or_none
 
-__all__ = ["CHECKLIST", "Item", "about_delta", "assumptions", "checklist", "warnings_of"]
-
 _LARGE_DELTA = 1e-3  # without a number of people: larger than one over any that is worth protecting
 _MANY_RUNS = 1e6
 _OFTEN_EMPTY = 0.01

@@ -22,8 +22,6 @@ from hpcalc.questions.rows import gate, head, known, length_fields, upper
 from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import Accountant, Solution, Ticker, cost_fields, law_of_success, solve_runs, unreachable
 
-__all__ = ["CompareResult", "compare", "parse_sweep"]
-
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
 _CURVE_MEANS = 13
@@ -165,10 +163,6 @@ def compare(
         Called with (done, expected) evaluations.
     **release
         Further arguments of ``bound``: what else is released, and how the search was run.
-
-    Returns
-    -------
-    CompareResult
 
     Examples
     --------

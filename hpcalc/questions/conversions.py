@@ -16,8 +16,6 @@ from hpcalc.logspace import Array, Upper, distinct
 from hpcalc.questions.asked import DEFAULT_ORDERS
 from hpcalc.questions.rows import curve_points, delta_fields, head, known, many_orders, profile_points, upper
 
-__all__ = ["ConvertResult", "convert"]
-
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
 
@@ -90,10 +88,6 @@ def convert(
         Rule for Rényi curves.
     orders : sequence of float, optional
         Orders wanted (``to="rdp"``), or to which the conversion is restricted.
-
-    Returns
-    -------
-    ConvertResult
 
     Examples
     --------

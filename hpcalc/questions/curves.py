@@ -13,8 +13,6 @@ from hpcalc.logspace import distinct
 from hpcalc.lower import lower_bound
 from hpcalc.questions.search_cost import BoundResult
 
-__all__ = ["SearchCurves", "search_curves"]
-
 Points = tuple[tuple[float, float], ...]
 
 _LOG10 = math.log(10.0)

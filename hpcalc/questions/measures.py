@@ -24,8 +24,6 @@ from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law, finite_number
 from hpcalc.logspace import Array, Prob
 from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
-__all__ = ["Aims", "BestScore", "UtilityResult", "best_score", "success_probability", "utility"]
-
 _SCORES_COST = (
     "scores measured on the private data are not free: take them from public data, or count their cost in the "
     "guarantee of one run"
@@ -271,18 +269,10 @@ def utility(
     minimize : bool
         Whether the least score is the best.
 
-    Returns
-    -------
-    UtilityResult
-
     Raises
     ------
     InvalidInput
         For values outside their range, and for scores of a search that stops at the first accepted run.
-
-    References
-    ----------
-    Papernot and Steinke 2022, Section 3.5 and Appendix A.2.1.
 
     Examples
     --------

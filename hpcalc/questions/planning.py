@@ -24,8 +24,6 @@ from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import NOISES, Accountant, Solution, Ticker
 from hpcalc.solve import log_minimum
 
-__all__ = ["PlanResult", "Training", "plan"]
-
 #: What ``"dpsgd-noise"`` solves for: (sampling rate, steps), or one run's guarantee as a function of the noise.
 Training: TypeAlias = "tuple[float, int] | Callable[[float], Guarantee]"
 
@@ -156,10 +154,6 @@ def plan(
     **release
         Further arguments of ``bound``: what else is released, and how the search was run. ``subset="auto"`` looks for
         the sampling rate at which a complete law costs least.
-
-    Returns
-    -------
-    PlanResult
 
     Raises
     ------

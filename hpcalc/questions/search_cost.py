@@ -23,8 +23,6 @@ from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
 from hpcalc.questions.rows import gate, head, known, law_document, many_orders, profile_points, upper
 
-__all__ = ["BoundResult", "Evaluated", "bound", "search_cost"]
-
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
 #: A bound this close to an explicit mechanism is the price itself.
@@ -119,15 +117,23 @@ class BoundResult(Answer):
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search, at the orders asked for: the smallest of the curves evaluated.
 
-        Empty where part of the guarantee is an (ε, δ) one: then no Rényi curve exists. With ``exact`` also the curve
-        that follows from a privacy profile is taken, which takes longer.
+        Not finite where part of the guarantee is an (ε, δ) one: then no Rényi curve exists. With ``exact`` also the
+        curve that follows from a privacy profile is taken, which takes longer.
         """
         asked = np.array(self.asked.listed if orders is None else orders, dtype=float)
-        return [
-            {"order": float(order), "epsilon": upper(eps)}
-            for order, eps in zip(asked, self._rdp(asked, exact), strict=True)
-            if math.isfinite(order) or math.isfinite(eps)
-        ]
+        top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
+        grid = distinct(np.concatenate([asked, 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))]))
+        out = np.full(grid.shape, np.inf)
+        for source in (item.source for item in self.bounds if self.base.slack == 0.0 and self.base.finite):
+            profile = isinstance(source, ProfileBound)
+            value = source.rdp(asked if profile else grid) if exact or not profile else None
+            if value is not None:
+                place = np.searchsorted(grid, asked) if profile else slice(None)
+                out[place] = np.fmin(out[place], value)
+        # Rényi divergence never decreases with the order (Remark 5)
+        values = np.minimum.accumulate(out[::-1])[::-1][np.searchsorted(grid, asked)]
+        pairs = zip(asked.tolist(), values.tolist(), strict=True)
+        return [{"order": x, "epsilon": upper(y)} for x, y in pairs if math.isfinite(x) or math.isfinite(y)]
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve for others to compose: at the orders asked for, else at a hundred and the best one."""
@@ -135,22 +141,6 @@ class BoundResult(Answer):
             return self.rdp_curve(exact=True)
         best = self.best.order if self.best is not None and self.best.order is not None else 2.0
         return self.rdp_curve(distinct(np.concatenate([many_orders(), [best, math.inf]])), exact=True)
-
-    def _rdp(self, asked: Array, exact: bool) -> Array:
-        if self.base.slack > 0.0 or not self.base.finite:
-            return np.full(asked.shape, np.inf)
-        top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
-        grid = distinct(np.concatenate([asked, 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))]))
-        out = np.full(grid.shape, np.inf)
-        for source in (item.source for item in self.bounds):
-            profile = isinstance(source, ProfileBound)
-            value = source.rdp(asked if profile else grid) if exact or not profile else None
-            if value is not None:
-                place = np.searchsorted(grid, asked) if profile else slice(None)
-                out[place] = np.fmin(out[place], value)
-        # Rényi divergence never decreases with the order (Remark 5)
-        out = np.minimum.accumulate(out[::-1])[::-1]
-        return np.asarray(out[np.searchsorted(grid, asked)], dtype=float)
 
     def profile(self, epsilons: Array | None = None) -> list[dict[str, float | None]]:
         """Privacy profile of the whole search: by default at 51 values from 0 to well beyond the ε at this δ."""
@@ -271,18 +261,10 @@ def bound(
     progress : callable, optional
         Called with (done, expected) steps, where ``base`` has several settings.
 
-    Returns
-    -------
-    BoundResult
-
     Raises
     ------
     InvalidInput
         For values outside their range.
-
-    References
-    ----------
-    Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022.
 
     Examples
     --------

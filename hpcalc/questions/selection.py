@@ -36,9 +36,6 @@ from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import Accountant, Ticker, law_of_success
 from hpcalc.solve import Grid, least_passing
 
-__all__ = ["SelectionResult", "best_of_k_error", "compare_selection", "exponential_mechanism_error",
-           "report_noisy_max_error"]  # fmt: skip
-
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
 _LARGEST_SCALE = 1e300
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate

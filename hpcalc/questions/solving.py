@@ -26,9 +26,6 @@ from hpcalc.questions.rows import known, law_document, length_fields, quantile_o
 from hpcalc.questions.search_cost import BoundResult, Progress, search_cost
 from hpcalc.solve import Crossing, Grid, first_true, last_passing
 
-__all__ = ["NOISES", "Accountant", "Solution", "Ticker", "cost_fields", "law_of_success", "solve_noise", "solve_runs",
-           "solve_subset", "solve_success", "unreachable"]  # fmt: skip
-
 #: What can be solved for of one run, by its name: rows of the catalog.
 NOISES = {row.solve_for: row for row in GUARANTEES.values() if row.solve_for is not None}
 _MOST_RUNS = 1e6  # searches for a law end at this mean number of runs; the answer says so
