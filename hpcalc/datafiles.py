@@ -234,12 +234,11 @@ def read_pmf(path: str) -> dict[int, float]:
     """A law of the number of runs: k to its probability; a plain list begins at 0 runs."""
     source = Source("pmf", path)
     tree = read_tree(source)
-    if tree.kind == "list" and tree.children and all(item.kind == "scalar" for item in tree.children):
-        rows: list[Row] = [(Node("scalar", p.line, str(k)), p) for k, p in enumerate(tree.children)]
-    else:
-        rows = _rows(source, tree, _PMF)
+    if tree.kind == "list" and all(item.kind == "scalar" for item in tree.children):
+        pairs = ((Node("scalar", p.line, str(k)), p) for k, p in enumerate(tree.children))
+        tree = Node("mapping", tree.line, children=tuple(pairs))
     law: dict[int, float] = {}
-    for k_node, p_node, *_ in rows:
+    for k_node, p_node in _rows(source, tree, _PMF):
         k = whole(source, k_node, "the number of runs", 0)
         p = source.number(p_node, f"the probability of {k} runs")
         if not 0.0 <= p <= 1.0 + 1e-9:

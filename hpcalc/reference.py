@@ -47,31 +47,17 @@ def _inline(text: str) -> str:
     return "".join(rf"\fB\%{escape(part)}\fR" if index % 2 else escape(part) for index, part in enumerate(parts))
 
 
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Split prose at blank lines, those of verbatim text excepted; headings, tags and items stand alone."""
-    block: list[str] = []
-    pending = 0
-    for line in lines:
-        verbatim = line.startswith("    ")
-        if not line:
-            pending += 1
-            continue
-        continues = block and (verbatim == block[0].startswith("    ")) and (verbatim or not pending)
-        if block and (not continues or line[:2] in ("= ", "==", "; ", "* ") or line[0] == "@" or block[0][0] == "="):
-            yield block
-            block = []
-        elif verbatim:
-            block += [""] * pending
-        pending = 0
-        block.append(line)
-    if block:
-        yield block
+# Verbatim text with its blank lines; a heading or a directive; a tag or an item, its text indented below; a paragraph.
+_BLOCK = re.compile(
+    r"(?:^ {4}.*\n(?:\n+(?= {4}))?)+|^(?:==? |@).*\n|^[;*] .*\n(?:^ .*\n)*|(?:^(?!==? |@|[;*] )\S.*\n)+", re.MULTILINE
+)
 
 
 def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Translate the prose of one page to roff lines."""
     paragraph: tuple[str, ...] = ()  # after a heading it would be empty, and mandoc says so
-    for block in _blocks(text.splitlines()):
+    for found in _BLOCK.findall(f"{text}\n"):
+        block = found.splitlines()
         first, mark = block[0], block[0][:2]
         if first.startswith("@include "):
             yield from _prose(shipped(f"manual/_{first.split()[1]}.txt"), generated)
@@ -84,8 +70,8 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
         elif mark == "* ":
             yield from (r".IP \(bu 2", *map(_inline, map(str.strip, [first[2:], *block[1:]])))
         elif first.startswith("    "):
-            lines = textwrap.dedent("\n".join(block)).splitlines()
-            yield from (*paragraph, ".RS 4", ".EX", *map(escape, lines), ".EE", ".RE")
+            lines = map(escape, textwrap.dedent(found).strip("\n").splitlines())
+            yield from (*paragraph, ".RS 4", ".EX", *lines, ".EE", ".RE")
         else:
             yield from (*paragraph, *map(_inline, block))
         paragraph = () if mark in ("= ", "==") else (".PP",)

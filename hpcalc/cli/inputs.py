@@ -58,15 +58,7 @@ def _times(part: Guarantee, times: int | None) -> Guarantee:
 
 def _grouped(case: Case, part: Guarantee) -> Guarantee:
     """The guarantee for the records of one person, of which there are up to ``--group``."""
-    if case["group"] is None:
-        return part
-    if not hasattr(part, "group"):
-        case.refuse("group", "is not there yet for this guarantee: scale it by hand, e.g. zcdp by the square")
-    try:
-        grouped: Guarantee = part.group(case["group"])
-        return grouped
-    except InvalidInput as error:
-        raise case.located(error) from error
+    return part if case["group"] is None else part.group(case["group"])
 
 
 _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}

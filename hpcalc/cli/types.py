@@ -130,11 +130,7 @@ class Rate(Number):
 
 
 class Integer(Text):
-    """An integer of at least ``minimum``; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
-
-    def __init__(self, minimum: int = 1) -> None:
-        super().__init__()
-        self.minimum = minimum
+    """An integer of at least 1; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
 
     def read(self, text: str, key: str) -> int:
         clean = text.strip()
@@ -145,8 +141,8 @@ class Integer(Text):
             raise InvalidInput(key, text, "give an integer such as 100 or 1e6")
         # a double does not hold every integer of 17 digits
         exact = int(clean) if re.fullmatch("[+-]?[0-9]{1,19}", clean) else int(number)
-        if exact < self.minimum:
-            raise InvalidInput(key, text, f"give an integer of at least {self.minimum}")
+        if exact < 1:
+            raise InvalidInput(key, text, "give an integer of at least 1")
         return exact
 
 

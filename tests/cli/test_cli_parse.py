@@ -77,7 +77,7 @@ READ: tuple[tuple[Text, dict[str, object]], ...] = (
     (Number(infinite=True), {"inf": math.inf}),
     (Orders(), {"1.5,2,inf": (1.5, 2.0, math.inf)}),
     (
-        Integer(0),
+        Integer(),
         {"1e3": 1000, "1e6": 10**6, "2.50e1": 25, "7.0": 7, "1e18": 10**18, "123456789012345678": 123456789012345678},
     ),
     (Rate(), {"auto": "auto", "0.1": 0.1}),
@@ -103,7 +103,7 @@ _NUMBERS = [
 REFUSED: tuple[tuple[Text, list[str]], ...] = (
     (Number(), _NUMBERS),
     (Number(infinite=True), ["-inf"]),
-    (Integer(0), ["25e-1e0", "2.5", "1e99", "nan", "1e-400", "-1", "1e-99999999999"]),
+    (Integer(), ["25e-1e0", "2.5", "1e99", "nan", "1e-400", "-1", "1e-99999999999"]),
     (Orders(), ["0.9,2", "1", "2,nan", "2,,3", "", "-2"]),
     (Line(), ["", "a\nb"]),
 )

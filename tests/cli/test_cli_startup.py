@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import hpcalc
+
 HEAVY = ("numpy", "scipy", "rich", "yaml", "matplotlib", "dp_accounting")
 NO_TABLE = ("scipy", "rich", "yaml", "matplotlib", "dp_accounting", "mpmath", "numpy.ma")
 SEARCH = "bound --dist poisson --mu 10 --delta 1e-6"
@@ -86,6 +88,11 @@ def test_completion_loads_no_numbers() -> None:
 def test_importing_the_package_costs_nothing() -> None:
     program = "import sys; before = set(sys.modules); import hpcalc; print(*(set(sys.modules) - before))"
     assert not {name.partition(".")[0] for name in python(program).split()} & {"click", *HEAVY}
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'bond'"):
+        hpcalc.bond  # noqa: B018 - the access is the test
 
 
 def test_one_blas_thread_unless_the_user_says_otherwise() -> None:
