@@ -242,7 +242,7 @@ def enclosure(base: Guarantee, law: Law, size: int = 256) -> Enclosure:
     # nodes at multiples of a power of two: laws that differ little share most of them
     step = 2.0 ** round(math.log2((hi - lo) / size))
     inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
-    return Enclosure.at(base, law, distinct(np.concatenate([[-np.inf], inner, base.breakpoints, [np.inf]])))
+    return Enclosure.at(base, law, distinct(np.concatenate([[-np.inf], inner, [np.inf]])))
 
 
 def _score_where(law: Law, drop: float) -> float:

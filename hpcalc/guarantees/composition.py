@@ -103,10 +103,6 @@ class WithCore(Guarantee):
     def zcdp_rho(self) -> float:
         return self.core.zcdp_rho if self.slack == 0.0 else _INF
 
-    @property
-    def breakpoints(self) -> Array:
-        return self.core.breakpoints  # of what is left once the slack is set aside
-
 
 @dataclass(frozen=True)
 class ApproxDP(WithCore):

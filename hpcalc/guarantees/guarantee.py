@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
-from hpcalc.logspace import Array, Prob, log1mexp, ndtri_exp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, ndtri_exp
 
 if TYPE_CHECKING:  # convolutions are loaded where something is convolved
     from hpcalc.guarantees.loss_grid import Kinds, Tails
@@ -105,12 +105,7 @@ class Guarantee(ABC):
         """
         t = np.asarray(t, dtype=float)
         out = np.minimum(self._log_profile(np.abs(t)), 0.0)
-        negative = t < 0.0
-        if negative.any():
-            with np.errstate(invalid="ignore"):
-                mirrored = log1mexp(np.minimum(t + log1mexp(out), 0.0))
-            out = np.where(negative, np.where(np.isneginf(t), 0.0, mirrored), out)
-        return np.asarray(out, dtype=float)
+        return np.asarray(np.where(t < 0.0, mirrored(t, out), out), dtype=float)
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         """Log profile of one direction (0: as given, 1: the inputs exchanged); by default the larger of both."""
@@ -189,11 +184,6 @@ class Guarantee(ABC):
         """Relative error of ``log_v`` that ``region`` may have (it then errs upwards)."""
         return 1e-13 if self.exact_profile else 1e-7
 
-    @property
-    def breakpoints(self) -> Array:
-        """Normal scores of ranks where the region has a corner (grids put a node there)."""
-        return np.empty(0)
-
 
 def checked_guarantee(value: object) -> Guarantee:
     """Return ``value`` if it is a guarantee of one run, or raise TypeError with what to give instead."""
@@ -239,6 +229,12 @@ def checked_orders(orders: Array | float) -> Array:
         bad = out[~(out > 1.0)].ravel()[0]
         raise InvalidInput("orders", bad, "give Rényi orders > 1 (inf is allowed)")
     return out
+
+
+def mirrored(t: Array, log_delta: Array) -> Array:
+    """Log profile at ``t < 0`` from the other direction's at ``-t``: ``1 - e^t (1 - delta)``, as a sum."""
+    low = np.minimum(t, 0.0)
+    return np.asarray(np.minimum(logaddexp(log1mexp(low), low + log_delta), 0.0), dtype=float)
 
 
 def certain(rank: Prob) -> Prob:

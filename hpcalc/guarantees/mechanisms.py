@@ -20,7 +20,6 @@ from hpcalc.logspace import (
     log_mills,
     log_ndtr,
     logsubexp,
-    ndtri_exp,
     softplus,
 )
 
@@ -148,10 +147,6 @@ class PureDP(_Mechanism):
             return None
         corner = Prob.from_log_q(np.array([-float(softplus(self.epsilon))]))
         return from_points(corner, corner.complement(), np.array([self.epsilon]), attained=True, ends=self.epsilon)
-
-    @property
-    def breakpoints(self) -> Array:
-        return ndtri_exp(np.array([-float(softplus(self.epsilon))])) if self.epsilon < 700.0 else np.empty(0)
 
     def loss_tails(self, loss: Array) -> Tails:
         from hpcalc.guarantees.loss_grid import response_tails

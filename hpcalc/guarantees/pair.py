@@ -20,16 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_orders, normal_score
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders, mirrored
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
-from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, logsubexp, logsumexp
 
 if TYPE_CHECKING:  # convolutions are loaded where something is convolved
     from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
-_NODES = 300  # of a grid of ranks, at corners
 _NEAR_ONE = 1e-4  # below order 1 + this the divergence of the order above is given: it does not fall with the order
 _MARGIN = 4e-14  # covers the rounding of a moment's logarithm, times its order
 
@@ -99,12 +98,8 @@ class DominatingPair(Guarantee):
         [0.25, 0.5]
         """
         t = np.asarray(t, dtype=float)
-        out, low = np.empty(t.shape), t < 0.0
-        out[~low] = self._profiles[direction](t[~low])
-        # 1 - e^t (1 - delta) with the other direction's delta, as a sum of positive terms
-        mirrored = t[low] + self._profiles[1 - direction](-t[low])
-        out[low] = np.minimum(logaddexp(log1mexp(t[low]), mirrored), 0.0)
-        return out
+        ahead, back = (self._profiles[way](np.abs(t)) for way in (direction, 1 - direction))
+        return np.where(t < 0.0, mirrored(t, back), ahead)
 
     def _log_profile(self, t: Array) -> Array:
         return np.maximum(self.log_profile_of(0, t), self.log_profile_of(1, t))
@@ -163,12 +158,6 @@ class DominatingPair(Guarantee):
 
         at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
         return Tails(*(sums[at] for sums in self._tails))
-
-    @cached_property
-    def breakpoints(self) -> Array:
-        scores = np.concatenate([normal_score(curve.w) for curve in self._curves])
-        scores = distinct(scores[np.isfinite(scores)])
-        return scores[:: math.ceil(scores.size / _NODES) or 1]
 
 
 def _sums(log_mass: Array) -> Array:
