@@ -174,10 +174,9 @@ def _plan(result: PlanResult) -> list[Panel]:
     looks = _looks(*(item.family for item, _ in drawn))
 
     def series(key: str) -> tuple[Series, ...]:
-        points = [(*looks[item.family.label], [(at["x"], at.get(key))]) for item, at in drawn]
-        best = [_series("recommended", [(at["x"], at.get(key))], kind="ring")
-                for item, at in drawn if item is result.best]  # fmt: skip
-        return *best, *(_series(name, point, style, "points") for name, style, point in points), limit
+        points = [(item is result.best, *looks[item.family.label], [(at["x"], at.get(key))]) for item, at in drawn]
+        best = [_series(f"recommended: {name}", point, kind="ring") for first, name, _, point in points if first]
+        return *best, *(_series(name, point, style, "points") for _, name, style, point in points), limit
 
     most = result.constraints.get("max_runs_p95")
     limit = _limit(f"limit {most or 0.0:g} runs", most if by_runs else None)

@@ -19,6 +19,7 @@ _LEAST_WIDTH = 40
 _MARKS = "ox+*#@%&$="
 _RING = "O"
 _WHOLE = "\N{NO-BREAK SPACE}"
+_LAYERS = ("area", "limit", "line", "steps", "points", "ring")
 _FINE = 200  # points that a line has between two of its own
 
 
@@ -84,7 +85,7 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     def mark(series: Series) -> str:
         return {"area": shade, "limit": bar, "ring": _RING}.get(series.kind, _MARKS[series.style % len(_MARKS)])
 
-    for series in sorted(panel.series, key=lambda series: series.kind not in ("area", "limit")):
+    for series in sorted(panel.series, key=lambda series: _LAYERS.index(series.kind)):
         for column, row in _cells(series, x_scale, y_scale):
             rows = {"area": slice(row + 1), "limit": slice(None)}.get(series.kind, slice(row, row + 1))
             cells[rows, column] = mark(series)
@@ -111,11 +112,11 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
 def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> Iterator[tuple[int, int]]:
     """The cells of a series, along its line where it has one."""
     x, y = x_scale.place(series.x), y_scale.place(series.y or [y_scale.ends[0]])
+    if series.kind == "steps":  # the value to the right holds
+        x, y = np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]
     if series.kind in ("line", "steps", "area"):
         at, fine = np.arange(x.size), np.linspace(0.0, x.size - 1.0, _FINE * (x.size - 1) + 1)
-        x = np.interp(fine, at, x)
-        # of steps the value to the right holds
-        y = y[np.ceil(fine).astype(int)] if series.kind == "steps" else np.interp(fine, at, y)
+        x, y = np.interp(fine, at, x), np.interp(fine, at, y)
     inside = (x > -0.5) & (x < x_scale.cells - 0.5) & (y > -0.5) & (y < y_scale.cells - 0.5)
     pairs = np.stack([x[inside], y[inside]], axis=1).round().astype(int).tolist()
     yield from dict.fromkeys((column, row) for column, row in pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import re
 import stat
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -120,7 +121,8 @@ def test_the_recommended_plan_is_marked_at_its_runs_or_its_noise(answers: dict[s
     for answer, label in ((answers["plan"], "runs, 95 % quantile"), (noise, "value of gaussian")):
         panel = panels_of(answer)[0]
         ring, first = panel.series[:2]
-        assert (ring.name, ring.kind, ring.x, ring.y) == ("recommended", "ring", first.x, first.y)
+        assert (ring.name, ring.kind, ring.x, ring.y) == (f"recommended: {first.name}", "ring", first.x, first.y)
+        assert re.search(r"[│┤].*O", text_chart(panel, 60))
         assert panel.x.label == label
     assert ring.x == (noise.best.value,)
 
