@@ -69,7 +69,8 @@ def view(document: Document, *, quiet: bool = False) -> list[Block]:
     several = len(cases) > 1 and all(case["command"] == "bound" for case in cases) and not quiet
     blocks: list[Block] = [_overview(cases)] if several else []
     for case in cases:
-        text, below = _COMMANDS[case["command"]](case)
+        failed = case["command"] in ("compare", "plan") and not case.get("rows")
+        text, below = (_failed if failed else _COMMANDS[case["command"]])(case)
         name = f"{case['name']}: " if case.get("name") is not None else ""
         below = [*below, *_explained(case), *_notes("A reviewer ticks", case.get("assumptions"), checklist=True)]
         if several:  # what a case has beside its line in the table: why it failed, what its reviewer ticks
@@ -194,8 +195,6 @@ def _compare(case: Document) -> Told:
     footing = "".join(f" at {label(key)} {spelled(value)}"
                       for key, value in _told(case, "mean", "at_epsilon", "at_success", "sweep")
                       if value is not None)  # fmt: skip
-    if not case.get("rows"):
-        return _no_answer(case)
     if case.get("reason"):
         text = f"No law has a finite bound{_at(case)}: {case['reason']}"
     elif "selection" in case:
@@ -208,8 +207,6 @@ def _compare(case: Document) -> Told:
 
 def _plan(case: Document) -> Told:
     """The recommended law first, then what there was to choose from."""
-    if not case.get("rows"):
-        return _no_answer(case)
     index = int(case["recommended"]["row"])
     law = law_words({"dist": case["rows"][index]["law"]["dist"]})
     text = (f"{law[:1].upper()}{law[1:]}: {label(case['solved_for'])} = {given(case['value'])} gives "
@@ -223,14 +220,14 @@ def _draw(case: Document) -> Told:
     return spelled(runs) if case.get("name") is not None else "".join(f"{run}\n" for run in runs), []
 
 
-def _no_answer(case: Document) -> Told:
-    return f"No answer: {str(case.get('reason', '')).rstrip('.')}.", []
-
-
 def _run(case: Document, *keys: str) -> list[Block]:
     """One run beside its cost, and what else was given."""
     run = f"{run_words(case['base'])}; ε {_epsilon(case, 'single_run')}" if case.get("base") else ""
     return _pairs("", [("base", run), *_told(case, *keys)])
+
+
+def _failed(case: Document) -> Told:
+    return f"No answer: {str(case.get('reason', '')).rstrip('.')}.", []
 
 
 def _laws(case: Document, emphasis: int | None = None) -> list[Block]:

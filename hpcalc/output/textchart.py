@@ -83,7 +83,9 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     cells = np.full((_HEIGHT, columns), " ")
 
     def mark(series: Series) -> str:
-        return {"area": shade, "limit": bar, "ring": _RING}.get(series.kind, _MARKS[series.style % len(_MARKS)])
+        known = {"area": shade, "limit": bar, "ring": _RING}
+        # points without a name stand on the line of theirs
+        return known.get(series.kind, _MARKS[series.style % len(_MARKS)] if series.name else _RING)
 
     for series in sorted(panel.series, key=lambda series: _LAYERS.index(series.kind)):
         for column, row in _cells(series, x_scale, y_scale):

@@ -12,21 +12,7 @@ from typing import Any
 
 import pytest
 
-import hpcalc
-from hpcalc import (
-    ZCDP,
-    DataFileError,
-    Gaussian,
-    InvalidInput,
-    MissingExtra,
-    Poisson,
-    PureDP,
-    Threshold,
-    bound,
-    compare,
-    plan,
-    utility,
-)
+import hpcalc as hp
 from hpcalc.output.panels import ONE_RUN, Axis, Panel, Series, panels_of
 from hpcalc.output.plots import make_figure, plot_result
 from hpcalc.output.textchart import text_chart
@@ -35,12 +21,12 @@ from hpcalc.output.textchart import text_chart
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
     return {
-        "bound": bound(Gaussian(2.0), Poisson(10.0), max_epsilon=5.0),
-        "compare": compare(ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
-        "sweep": compare(ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
-        "plan": plan(ZCDP(0.1), target_epsilon=3.0, method="paper"),
-        "utility": utility(
-            hpcalc.TruncatedNegativeBinomial.with_mean(10.0, eta=0.0),
+        "bound": hp.bound(hp.Gaussian(2.0), hp.Poisson(10.0), max_epsilon=5.0),
+        "compare": hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
+        "sweep": hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
+        "plan": hp.plan(hp.ZCDP(0.1), target_epsilon=3.0, method="paper"),
+        "utility": hp.utility(
+            hp.TruncatedNegativeBinomial.with_mean(10.0, eta=0.0),
             success_rate=0.01,
             scores=[0.1 * i for i in range(20)],
         ),
@@ -117,7 +103,7 @@ def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, 
 
 
 def test_the_recommended_plan_is_marked_at_its_runs_or_its_noise(answers: dict[str, Any]) -> None:
-    noise = plan(None, "poisson", solve_for="gaussian", mean=3.0, target_epsilon=2.0)
+    noise = hp.plan(None, "poisson", solve_for="gaussian", mean=3.0, target_epsilon=2.0)
     for answer, label in ((answers["plan"], "runs, 95 % quantile"), (noise, "value of gaussian")):
         panel = panels_of(answer)[0]
         ring, first = panel.series[:2]
@@ -128,7 +114,7 @@ def test_the_recommended_plan_is_marked_at_its_runs_or_its_noise(answers: dict[s
 
 
 def test_the_renyi_panel_of_dp_sgd_ends_where_nothing_is_decided() -> None:
-    answer = bound(hpcalc.DPSGD(0.0042667, 1.1, 1000), Poisson(10.0), delta=1e-5)
+    answer = hp.bound(hp.DPSGD(0.0042667, 1.1, 1000), hp.Poisson(10.0), delta=1e-5)
     assert max(panels_of(answer)[0].series[0].y) <= 6.0 * answer.epsilon
 
 
@@ -137,7 +123,7 @@ def test_the_number_of_runs_is_drawn_as_steps(answers: dict[str, Any]) -> None:
 
 
 def test_one_dear_law_does_not_squash_the_others() -> None:
-    answer = compare(ZCDP(1.0), ["poisson", "tnb:eta=0", "tnb:eta=1", "composition"], mean=100.0, lower=False)
+    answer = hp.compare(hp.ZCDP(1.0), ["poisson", "tnb:eta=0", "tnb:eta=1", "composition"], mean=100.0, lower=False)
     assert panels_of(answer)[0].y.log
 
 
@@ -154,14 +140,14 @@ def test_drawing_evaluates_no_bound(answers: dict[str, Any], monkeypatch: pytest
 @pytest.mark.parametrize(
     "result",
     [
-        bound(PureDP(1.0), Poisson(3.0)),
-        bound(PureDP(1.0), Poisson(3.0), delta=0.0),
-        bound(hpcalc.ApproxDP(1.0, 1e-9), Poisson(3.0)),
-        bound(PureDP(1.0), Threshold(0.1)),
-        bound(ZCDP(0.1), Poisson(3.0), lower=False),
-        utility(Threshold(0.1)),
-        utility(hpcalc.TruncatedNegativeBinomial(0.0, 1e-100)),
-        compare(ZCDP(0.1), [Poisson(3.0)], lower=False, curves=True),
+        hp.bound(hp.PureDP(1.0), hp.Poisson(3.0)),
+        hp.bound(hp.PureDP(1.0), hp.Poisson(3.0), delta=0.0),
+        hp.bound(hp.ApproxDP(1.0, 1e-9), hp.Poisson(3.0)),
+        hp.bound(hp.PureDP(1.0), hp.Threshold(0.1)),
+        hp.bound(hp.ZCDP(0.1), hp.Poisson(3.0), lower=False),
+        hp.utility(hp.Threshold(0.1)),
+        hp.utility(hp.TruncatedNegativeBinomial(0.0, 1e-100)),
+        hp.compare(hp.ZCDP(0.1), [hp.Poisson(3.0)], lower=False, curves=True),
     ],
     ids=lambda result: result.document()["command"],
 )
@@ -242,7 +228,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
         return len([item for item in ET.fromstring(path.read_text()).iter() if "line2d" in item.get("id", "")])
 
     shown = Path(__file__).parents[1] / "pictures" / "laws.svg"
-    answer = compare(ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False, curves=True)
+    answer = hp.compare(hp.ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False, curves=True)
     plot_result(answer, str(tmp_path / "laws.svg"))
     assert curves(shown) == curves(tmp_path / "laws.svg") > 30
     readme = Path(__file__).parents[2] / "README.md"
@@ -267,7 +253,7 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, Any], kind: 
 
 
 def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match="cannot be written"):
+    with pytest.raises(hp.DataFileError, match="cannot be written"):
         plot_result(answers["sweep"], str(tmp_path / "nowhere" / "a.svg"))
     path = tmp_path / "a.svg"
     path.write_text("old")
@@ -279,7 +265,7 @@ def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, Any], tmp_p
 
 @pytest.mark.parametrize("name", ["a.gif", "a", "svg", ""])
 def test_other_endings_are_refused(answers: dict[str, Any], name: str) -> None:
-    with pytest.raises(InvalidInput, match=r"\.svg, \.png or \.pdf"):
+    with pytest.raises(hp.InvalidInput, match=r"\.svg, \.png or \.pdf"):
         plot_result(answers["sweep"], name)
 
 
@@ -294,6 +280,6 @@ def test_without_matplotlib_one_line_says_what_to_install(
         return real(name, *rest, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(MissingExtra, match=r"^[^\n]*hpcalc\[plot\][^\n]*$"):
+    with pytest.raises(hp.MissingExtra, match=r"^[^\n]*hpcalc\[plot\][^\n]*$"):
         plot_result(answers["sweep"], str(tmp_path / "a.svg"))
     assert plot_result(answers["sweep"], "-")
