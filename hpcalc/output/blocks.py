@@ -82,17 +82,15 @@ def view(document: Document, *, quiet: bool = False) -> list[Block]:
     return blocks
 
 
-def _overview(cases: Sequence[Document]) -> Grid:
+def _overview(cases: Sequence[Document]) -> Block:
     """A line and a gate for every case."""
-    columns = ["case", "one run ε", "whole search ε", "lower bound", "δ"]
-    rows = [[str(case.get("name", "")), _epsilon(case, "single_run"), shown(case.get("epsilon")),
-             _epsilon(case, "lower_bound"), shown(case.get("delta"))] for case in cases]  # fmt: skip
-    if any("within_budget" in case for case in cases):
-        columns += ["limit ε", "gate"]
-        gates = {None: "-", True: "within", False: "OVER"}
-        for case, row in zip(cases, rows, strict=True):
-            row += [shown(case.get("max_epsilon", "-")), gates[case.get("within_budget")]]
-    return Grid("", tuple(columns), tuple(map(tuple, rows)))
+    gates = {None: "-", True: "within", False: "OVER"}
+    rows = [{"case": str(case.get("name", "")), "one run ε": _epsilon(case, "single_run"),
+             "whole search ε": shown(case.get("epsilon")), "lower bound": _epsilon(case, "lower_bound"),
+             "δ": shown(case.get("delta")), "limit ε": shown(case.get("max_epsilon", "-")),
+             "gate": gates[case.get("within_budget")]} for case in cases]  # fmt: skip
+    hidden = () if any("within_budget" in case for case in cases) else ("limit ε", "gate")
+    return _grid("", [{key: row[key] for key in row if key not in hidden} for row in rows])
 
 
 def _epsilon(case: Document, key: str) -> str:
