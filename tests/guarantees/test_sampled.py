@@ -34,15 +34,11 @@ def check(rng, tight: float | None) -> None:
         assert (excess(pair, joint(two, chosen, rate)) > -1e-12).all()
 
 
-def test_both_variants_in_both_directions(rng):
-    for _ in range(150):
-        check(rng, 1e-4)
-
-
-def test_both_variants_by_nodes(rng, monkeypatch):
-    monkeypatch.setattr(sampled, "FEW", 0)
-    for _ in range(15):
-        check(rng, None)
+@pytest.mark.parametrize(("few", "times", "tight"), [(sampled.FEW, 150, 1e-4), (0, 15, None)])
+def test_both_variants_in_both_directions_by_outcomes_and_by_nodes(rng, monkeypatch, few, times, tight):
+    monkeypatch.setattr(sampled, "FEW", few)
+    for _ in range(times):
+        check(rng, tight)
 
 
 def test_between_a_run_on_the_rest_and_the_composition_of_both():

@@ -10,7 +10,7 @@ from enumerated import as_pair, divergence, excess, exchanged, followed, random_
 
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, compose, search
-from hpcalc.guarantees.search import composed, dominating_pair, pair_of, profile_nodes
+from hpcalc.guarantees.search import composed, dominating_pair, pair_of
 
 
 @pytest.fixture
@@ -45,6 +45,8 @@ def test_nodes_above_the_hull_are_lowered_to_it():
 
 
 def test_one_point_is_the_worst_case_of_approximate_dp():
+    zero = (np.array([0.0]), np.log(np.array([0.25])))
+    assert np.exp(dominating_pair(zero, zero).log_profile([0.0, 5.0])) == pytest.approx([0.25, 0.25])
     point = (np.array([1.0]), np.log(np.array([1e-6])))
     pair, known = dominating_pair(point, point), ApproxDP(1.0, 1e-6)
     t = np.linspace(0.0, 2.0, 21)
@@ -65,28 +67,18 @@ def test_a_direction_of_which_little_is_known_is_bounded_by_the_other(rng):
     assert float(np.exp(pair.log_profile_of(1, 0.0))) == pytest.approx(1.0 - 0.999 * math.exp(-2.0), rel=1e-9)
 
 
-def test_a_node_at_zero_alone_says_what_total_variation_says():
-    point = (np.array([0.0]), np.log(np.array([0.25])))
-    assert np.exp(dominating_pair(point, point).log_profile([0.0, 5.0])) == pytest.approx([0.25, 0.25])
-
-
 @pytest.mark.parametrize(
     "base", [Gaussian(2.0), Gaussian(0.3), Gaussian(100.0), Laplace(1.0), PureDP(1.0), ApproxDP(0.5, 1e-7), ZCDP(0.1)]
 )
 def test_the_pair_of_a_guarantee_is_never_below_it_and_hardly_above(base):
     pair = pair_of(base)
+    assert pair.log_profile(1e6) <= -100.0 or base.slack
     for log_delta in (math.log(0.01), math.log(1e-6), -40.0):
         true, found = (epsilon_from_profile(x.log_profile, log_delta) for x in (base, pair))
         assert found == true == math.inf or true <= found + 1e-12 <= true * (1.0 + 2e-4) + 1e-9
     t = np.linspace(0.0, 5.0, 201)
     if base.exact_profile:  # a profile converted from a Rényi curve need not be convex: its hull is smaller
         assert (pair.log_profile(t) >= base.log_profile(t) - 1e-12).all()
-
-
-def test_nodes_reach_as_far_as_the_profile_does():
-    t, log_delta = profile_nodes(Gaussian(1.0).log_profile)
-    assert log_delta[-1] <= -100.0
-    assert (np.diff(t) > 0.0).all()
 
 
 def test_a_composition_listed_and_by_nodes_dominates_adaptive_mechanisms(rng, monkeypatch):
@@ -102,16 +94,12 @@ def test_a_composition_listed_and_by_nodes_dominates_adaptive_mechanisms(rng, mo
             assert (excess(pair, followed(first, [weakened(rng, final) for _ in first[0]])) > -1e-12).all()
 
 
-def test_gaussians_compose_to_a_gaussian():
-    pair = composed(pair_of(Gaussian(2.0)), pair_of(Gaussian(3.0)))
-    both = Gaussian(1.0 / math.sqrt(1.0 / 4.0 + 1.0 / 9.0))
-    true, found = (epsilon_from_profile(x.log_profile, math.log(1e-6)) for x in (both, pair))
-    assert true <= found <= true * (1.0 + 1e-4)
-
-
 def test_points_of_a_profile_compose_with_everything():
     # a pure guarantee written as one point, beside what it was written from
     points, pure = ProfileCurve({1.0: 0.0}), PureDP(1.0)
+    gaussians, both = composed(pair_of(Gaussian(2.0)), pair_of(Gaussian(3.0))), compose(Gaussian(2.0), Gaussian(3.0))
+    found, true = (epsilon_from_profile(x.log_profile, math.log(1e-6)) for x in (gaussians, both))
+    assert true <= found <= true * (1.0 + 1e-4)
     for other in (Gaussian(2.0), Laplace(2.0), ZCDP(0.1), ApproxDP(0.5, 1e-7), points):
         found, true = (
             epsilon_from_profile(compose(part, other).log_profile, math.log(1e-5)) for part in (points, pure)
