@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from enumerated import Two, as_pair, exchanged, random_two
 from grid import grid_of, grid_of_pair, least_delta
-from scipy.special import log_ndtr
 
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, compose
@@ -67,11 +66,6 @@ def price(base: Guarantee, law: Law, delta: float) -> tuple[float, float]:
     """Lower and upper bound on ε."""
     found = ExactBound(base, law)
     return found.mechanism(math.log(delta)), found.epsilon(math.log(delta)).value
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# all orders of few outcomes
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def worst_order(two: Two, law: Law, epsilon: float) -> float:
@@ -151,10 +145,6 @@ def test_the_path_is_the_price(law, q, p, epsilon, path, pointwise):
         assert max(least_delta(grid, law, high * (1.0 - 5e-3)) for grid in sides) >= path * (1.0 - 2e-3)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# known mechanisms: a plain grid, 50 digits
-# ---------------------------------------------------------------------------------------------------------------------
-
 KNOWN = [
     (Gaussian(S5), Poisson(10.0), 3.6),
     (Gaussian(10.0), Poisson(100.0), 2.1),
@@ -179,46 +169,6 @@ def test_a_plain_grid_is_below_and_near(base, law, epsilon):
     assert certified <= least * (1.0 + 2e-3)
 
 
-def gaussian_poisson(s: mpf, mu: mpf, epsilon: mpf, digits: int) -> mpf:
-    """The pointwise form for a Gaussian and Poisson K, by quadrature in normal scores."""
-    factor = mp.exp(epsilon)
-
-    def phi(z: mpf) -> mpf:
-        return exact.phi_tail(-z)
-
-    def integrand(z: mpf) -> mpf:
-        x, w, slope = phi(z), phi(z - s), mp.exp(s * z - s * s / 2)
-
-        def value(t: mpf) -> mpf:
-            return mp.exp(-mu * (x + phi(t))) - factor * slope * mp.exp(-mu * (w + phi(t + s)))
-
-        scores = np.linspace(-9.0, float(-z), 40)  # y <= 1 - x
-        best = float(scores[int(np.argmax([value(mpf(t)) for t in scores]))])
-        lo, hi = mpf(max(best - 0.6, -9.0)), mpf(min(best + 0.6, float(-z)))
-        ratio = (mp.sqrt(5) - 1) / 2
-        for _ in range(digits * 5):
-            a, b = hi - ratio * (hi - lo), lo + ratio * (hi - lo)
-            lo, hi = (a, hi) if value(a) < value(b) else (lo, b)
-        return mu * max(value((lo + hi) / 2), value(mpf(-30)), mpf(0)) * mp.npdf(z)
-
-    # the winners end where the integrand falls to 0
-    lo, hi = mpf(-9), mpf(3)
-    for _ in range(40):
-        mid = (lo + hi) / 2
-        lo, hi = (mid, hi) if integrand(mid) > 0 else (lo, mid)
-    nodes = [mpf(-9), *(mpf(-9) + (lo + 9) * k / 4 for k in (1, 2, 3)), lo]
-    return mp.quad(integrand, nodes, maxdegree=4)
-
-
-@pytest.mark.slow
-def test_a_gaussian_under_poisson_in_many_digits():
-    with mp.workdps(25):
-        for epsilon in (1.0, 3.0):
-            true = float(gaussian_poisson(1 / mp.sqrt(5), mpf(10), mpf(epsilon), 5))
-            certified = math.exp(ExactBound(Gaussian(S5), Poisson(10.0)).log_profile_of(0, np.array([epsilon]))[0])
-            assert true * (1.0 - 1e-6) <= certified <= true * (1.0 + 1e-3)
-
-
 @pytest.mark.parametrize("law", [Poisson(10.0), tnb(10.0, eta=0.0), tnb(5.0, eta=2.0), Binomial(9, 0.4), Fixed(3)])
 @pytest.mark.parametrize("loss", [0.1, 1.0])
 def test_the_pure_price_is_the_limit(law, loss):
@@ -229,10 +179,6 @@ def test_the_pure_price_is_the_limit(law, loss):
     assert low <= limit * (1 + mpf("1e-9"))
     assert high >= limit * (1 - mpf("1e-4"))
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# values
-# ---------------------------------------------------------------------------------------------------------------------
 
 #: ε, certified between an explicit mechanism and the bound to the digits given.
 TABLE = [
@@ -330,10 +276,6 @@ def test_a_region_from_a_curve(base, law, delta, epsilon):
     assert found.epsilon(math.log(delta)).value == pytest.approx(epsilon, rel=2e-3)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# properties
-# ---------------------------------------------------------------------------------------------------------------------
-
 STEP = 1e-4  # what is certified is this near to the price
 
 
@@ -419,34 +361,6 @@ def test_any_delta_has_an_answer(base, delta):
         low, high = price(base, law, delta)
         assert 0.0 <= low <= high
         assert not math.isnan(high)
-
-
-def weak_noise(s: float, epsilon: float) -> float:
-    """Delta of two runs of a Gaussian with little noise by a double sum in logarithms, from below: 1 - V is tiny."""
-    z = np.linspace(-9.0, 9.0, 3001)
-    mid = 0.5 * (z[1:] + z[:-1])
-    sizes = np.exp(np.where(mid < 0.0, log_minus(z[1:], z[:-1]), log_minus(-z[:-1], -z[1:])))
-    total = 0.0
-    for score, size in zip(mid, sizes, strict=True):
-        t = -score - np.geomspace(1e-6, 40.0, 2000)
-        loss = np.exp(np.minimum(epsilon + s * score - 0.5 * s * s + log_minus(-t - s, score - s), 700.0))
-        total += 2.0 * size * max(float(np.max(np.exp(log_minus(-score, t)) - loss)), 0.0)
-    return total
-
-
-def log_minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``log(Phi(a) - Phi(b))``."""
-    log_a, log_b = log_ndtr(a), log_ndtr(b)
-    return log_a + np.log(-np.expm1(np.minimum(log_b - log_a, -1e-300)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sigma", [0.05, 0.3])
-def test_two_runs_with_little_noise(sigma):
-    low, high = price(Gaussian(sigma), Fixed(2), 1e-12)
-    assert low <= high
-    assert weak_noise(1.0 / sigma, high) <= 1e-12 * (1.0 + 1e-9)
-    assert weak_noise(1.0 / sigma, high * (1.0 - 1e-3)) >= 1e-12
 
 
 def test_what_cannot_happen_costs_nothing():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import mpmath as mp
 import numpy as np
@@ -51,20 +50,6 @@ def test_pure_known_values():
     assert refined_pure(1.0, tnb(10.0, eta=0.0)) == pytest.approx(1.93924, abs=5e-6)
     half = FinitePmf(((1, 0.5), (1000, 0.5)))
     assert refined_pure(1.0, half) == pytest.approx(4.73, abs=5e-3)
-
-
-def test_pure_search_by_brute_force():
-    rng = random.Random(7)
-    for _ in range(25):
-        ks = sorted(rng.sample(range(1, 300), rng.randint(1, 4)))
-        weights = [rng.random() + 0.01 for _ in ks]
-        law = FinitePmf(tuple((k, w / math.fsum(weights)) for k, w in zip(ks, weights, strict=True)))
-        epsilon = 10.0 ** rng.uniform(-2.0, 1.0)
-        edge = 1.0 / (1.0 + math.exp(epsilon))
-        u = np.concatenate([edge * np.geomspace(1e-9, 1.0, 20_000), np.linspace(0.0, edge, 20_000)])
-        gain = log_f(law, Prob.from_u(u)) - log_f(law, Prob.from_u(np.exp(epsilon) * u))
-        true = epsilon + float(np.max(gain))
-        assert true * (1.0 - 1e-9) <= refined_pure(epsilon, law) <= true * (1.0 + 1e-5)
 
 
 def test_pure_search_among_thousands_of_runs():
