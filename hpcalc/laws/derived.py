@@ -13,7 +13,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.laws.helpers import finite_number, sharper, whole_number
 from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law
 from hpcalc.laws.tabulated import Tabular
-from hpcalc.logspace import Array, Prob, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
 
 _LARGEST_CUTOFF = 100_000
 
@@ -221,9 +221,8 @@ class Adaptive(SameCount):
     def _shrunk(self, rank: Prob) -> Prob:
         """The rank ``low u``."""
         log_low = math.log(self.low)
-        log_rest = math.log1p(-self.low) if self.low < 1.0 else -math.inf
         log_u = np.asarray(log_low + rank.log_u, dtype=float)
-        return Prob(log_u, sharper(logaddexp(log_rest, log_low + rank.log_q), log_u))
+        return Prob(log_u, sharper(logaddexp(log1mexp(log_low), log_low + rank.log_q), log_u))
 
     def _lower_rank(self, rank: Prob) -> Prob:
         """The rank ``min(high v, 1 - low (1 - v))``."""

@@ -66,7 +66,8 @@ class Tabular(Law):
         k, log_p = self._table
         with np.errstate(divide="ignore"):
             first, second = log_p + np.log(k), log_p + np.log(k) + np.log(np.maximum(k - 1.0, 0.0))
-        return _trimmed(k, np.where(k > 0.0, log_p, -np.inf)), _trimmed(k - 1.0, first), _trimmed(k - 2.0, second)
+        # small differences of the first sum are those of the second: both end together
+        return _trimmed(k, log_p, first), _trimmed(k - 1.0, first, first), _trimmed(k - 2.0, second, second)
 
     def log_density(self, rank: Prob) -> Array:
         return self._sums[1].log_value(rank.log_q)
@@ -90,13 +91,12 @@ class Tabular(Law):
         return FinitePmf(tuple(zip(k.astype(int).tolist(), np.exp(tilted - logsumexp(tilted)).tolist(), strict=True)))
 
 
-def _trimmed(k: Array, log_w: Array) -> PowerSum:
-    """Sum of ``w x^k``, k >= 0, up to where nothing is to come of it at x = 1: for smaller x it is still less."""
-    some = np.isfinite(log_w)
-    k, log_w = k[some], log_w[some]
-    w = np.exp(log_w - log_w.max(initial=-1e308))
-    count = int(np.count_nonzero(np.cumsum(w[::-1])[::-1] > 1e-20 * np.cumsum(w)))
-    return PowerSum(k[:count], log_w[:count])
+def _trimmed(k: Array, log_w: Array, log_v: Array) -> PowerSum:
+    """Sum of ``w x^k`` where v > 0, up to where nothing is to come of that of ``v x^k`` at x = 1, nor for smaller x."""
+    some = np.isfinite(log_v)
+    v = np.exp(log_v[some] - log_v.max(initial=-1e308))
+    count = int(np.count_nonzero(np.cumsum(v[::-1])[::-1] > 1e-20 * np.cumsum(v)))
+    return PowerSum(k[some][:count], log_w[some][:count])
 
 
 @dataclass(frozen=True)

@@ -60,23 +60,9 @@ def log_or_none(x):
 
 @functools.cache
 def exact_pmf(law, top=400):
-    """Probabilities of 0..top with 80 digits, from the definition."""
-    if isinstance(law, Poisson):
-        mu = mp.mpf(law.mu)
-        return [mp.exp(-mu) * mu**k / mp.factorial(k) for k in range(top + 1)]
-    if isinstance(law, TruncatedNegativeBinomial):
-        if law.log_gamma == 0:
-            return [mp.mpf(int(k == 1)) for k in range(top + 1)]
-        gamma, eta = mp.exp(law.log_gamma), mp.mpf(law.eta)
-        first = exact.log_mean(law) + (1 + eta) * law.log_gamma  # of P[K = 1] = F(1)
-        return [mp.mpf(0)] + [
-            mp.exp(first) * (1 - gamma) ** (k - 1) * mp.rf(1 + eta, k - 1) / mp.factorial(k) for k in range(1, top + 1)
-        ]
-    if isinstance(law, Binomial):
-        p = mp.mpf(law.p)
-        return [mp.binomial(law.n, k) * p**k * (1 - p) ** (law.n - k) for k in range(law.n + 1)]
-    if isinstance(law, Fixed):
-        return [mp.mpf(int(k == law.k)) for k in range(law.k + 1)]
+    """Probabilities of 0..top with 80 digits."""
+    if isinstance(law, (Poisson, TruncatedNegativeBinomial, Binomial)):
+        return exact.pmf(law, min(top, law.max_runs or top))
     if isinstance(law, FinitePmf):
         given = {k: mp.mpf(p) for k, p in law.probabilities}
         return [given.get(k, mp.mpf(0)) for k in range(max(given) + 1)]
