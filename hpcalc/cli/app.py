@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -37,9 +36,13 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
         """One of the six commands."""
+        if cmd_name not in SUMMARIES:
+            return None
         from hpcalc.cli.commands import command
 
-        return command(cmd_name) if cmd_name in SUMMARIES else None
+        found = command(cmd_name)
+        found.short_help = SUMMARIES[cmd_name]  # for completion
+        return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it, with the commands named when none is given."""
@@ -80,14 +83,6 @@ class Program(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(SUMMARIES.items()))
         write_options(self.params, formatter, {})
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Command names come from the summaries, without loading a command."""
-        from click.shell_completion import CompletionItem
-
-        names = {**SUMMARIES, "help": "Show the help of a command."}
-        items = [CompletionItem(name, help=text) for name, text in names.items() if name.startswith(incomplete)]
-        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 cli = Program(

@@ -139,6 +139,8 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
     reader = _Reader(_Spec("spec", Case({"spec": options["spec"]}, asked)["spec"]))
     rows, listed = _rows(reader)
     rows = [row for row in rows if "total" in options or "total" not in row[2]]
+    if all("total" in layer for *_, layer in rows):
+        reader.source.refuse("a total stands beside the cases it is the sum of: there are none")
     if "total" in typed and not any("total" in layer for *_, layer in rows):
         if not listed:
             reader.source.refuse("--total: is for a list of cases, and this is one", rows[0][1])

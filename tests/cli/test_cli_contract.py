@@ -176,6 +176,8 @@ def test_a_total_is_one_more_case_with_a_limit_of_its_own(folder: Path) -> None:
     validator().validate(json.loads(out))
     (folder / "t.yaml").write_text(TWO + "- {name: both, total: true, max-epsilon: 9}\n")
     assert answer("bound --spec t.yaml")["cases"][2]["epsilon"] == total["epsilon"]
+    (folder / "t.yaml").write_text("- {name: both, total: true, max-epsilon: 9}\n")
+    assert "beside the cases" in told("bound --spec t.yaml")
     (folder / "t.yaml").write_text("- {pure: 1, group: 2, dist: poisson, mu: 2}\n- {pure: 1, dist: poisson, mu: 2}\n")
     assert "different --group" in told("bound --spec t.yaml --total")
     (folder / "t.yaml").write_text("- {pure: 1, delta: 1e-5, dist: fixed, k: 2}\n- {pure: 1, dist: fixed, k: 2}\n")
