@@ -46,9 +46,12 @@ class WithCore(Guarantee):
     def orders(self) -> Array | None:  # type: ignore[override]
         return self.core.orders
 
+    #: What is to be said beside what the core says.
+    own_warnings: tuple[str, ...] = ()
+
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.core.warnings
+        return tuple(dict.fromkeys((*self.core.warnings, *self.own_warnings)))
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -217,13 +220,13 @@ class Composition(WithCore):
         return tuple(dict.fromkeys(note for part, _ in self.parts for note in part.notes))
 
     @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+    def own_warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
         together = self.core.exact_profile
-        cores = [part.core for part, _ in self.parts if together and part.core.has_own_pair]
-        apart = [each for core in cores for each in core.warnings]
-        told = [each for part, _ in self.parts for each in part.warnings if each not in apart]
-        return tuple(dict.fromkeys([*self.core.warnings, *told]))
+        told = (
+            part.own_warnings if together and isinstance(part, WithCore) else part.warnings for part, _ in self.parts
+        )
+        return tuple(each for some in told for each in some)
 
 
 def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:

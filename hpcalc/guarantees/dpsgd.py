@@ -261,10 +261,10 @@ class DPSGD(WithCore):
         object.__setattr__(self, "records", checked_group(self.records))
 
     @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
+    def own_warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         numbers = f"the noise multiplier {self.sigma:g} is below the sampling rate {self.rate:g}"
-        swapped = (f"{numbers}: are they swapped? dpsgd is RATE SIGMA STEPS",)
-        return (*super().warnings, *(swapped if 0.0 < self.sigma < self.rate else ()))
+        swapped = f"{numbers}: are they swapped? dpsgd is RATE SIGMA STEPS"
+        return (swapped,) if 0.0 < self.sigma < self.rate else ()
 
     def describe(self) -> dict[str, Any]:
         group = {} if self.records == 1 else {"group": self.records}

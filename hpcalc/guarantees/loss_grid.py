@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hpcalc.guarantees.tradeoff import least_masses
 from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
 
 _INF = math.inf
@@ -30,7 +31,6 @@ LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
 _DENSE = 1000  # grid points 0, 1, ..., 1000 steps are all used; further out they lie a thousandth of the loss apart
 _DENSE_OF_MANY = 250  # as many where there are many kinds of steps: costs a 1e-5 of the variance
 _FEW = 16  # kinds of steps that are not many
-_SAME = 1e-13  # relative difference below which two likelihood ratios are the same number
 
 
 class Tails(NamedTuple):
@@ -266,70 +266,36 @@ def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
 
 
 def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
-    """A grid of losses that is a post-processing of each step (a little mass may be left out)."""
-    index = _grid(sources, kinds.total, step, -42.0)
-    index = index[np.abs(index) * step < 700.0]  # likelihood ratios are plain numbers below
-    loss = np.asarray(index * step, dtype=float)
-    between = np.sort(np.concatenate([loss, 0.5 * (loss[1:] + loss[:-1])]))
-    rows = []
-    for source in sources:
-        fine, jump = between, source.loss_jump
-        if jump > 0.0:  # the outcomes with the extreme losses are kept apart from their neighbours
-            fine = distinct(np.concatenate([fine, np.nextafter([-jump, jump], -_INF)]))
-        log_p, log_q = _cell_masses(source, fine)  # the tails are merged into one outcome each
-        keep = np.isfinite(log_p) & np.isfinite(log_q)
-        masses = _merge_to_grid(np.exp(log_p[keep]).tolist(), np.exp(log_q[keep]).tolist(), np.exp(loss).tolist())
-        if not any(masses):  # every loss is smaller than the step: what reveals nothing is a post-processing of all
-            masses[int(np.flatnonzero(index == 0)[0])] = 1.0
-        rows.append(masses)
-    with np.errstate(divide="ignore"):
-        return Losses(index, step, np.log(np.array(rows)), kinds)
+    """A grid of losses that is a post-processing of each step: its hockey-stick curve is nowhere larger.
 
-
-def _merge_to_grid(p: list[float], q: list[float], ratios: list[float]) -> list[float]:
-    """Merge outcomes (by increasing p/q) until every merged one has one of the ratios; P-mass at each.
-
-    ``gap`` is p - ratio q of what is being merged: negative for outcomes of a smaller ratio. Outcomes of a larger
-    ratio are added, the last one in part, until it is zero.
+    In each cell the step's curve is above its tangent at the cell's middle (or at its end, where the other is below 0
+    there). At each order of the grid the lower of the tangents of the two cells beside it is taken: chords between
+    these values are below the tangents, and so is their convex hull.
     """
-    masses = [0.0] * len(ratios)
-    at, size = 0, len(p)
-    for i, ratio in enumerate(ratios):
-        gap = mass = 0.0
-        while at < size and p[at] <= ratio * q[at] * (1.0 + _SAME):
-            gain = p[at] - ratio * q[at]
-            if gain >= -_SAME * p[at]:
-                masses[i] += p[at]
-            else:
-                gap += gain
-                mass += p[at]
-            at += 1
-        while gap < 0.0 and at < size:
-            gain = p[at] - ratio * q[at]
-            if gap + gain <= 0.0:
-                gap += gain
-                mass += p[at]
-                at += 1
-            else:
-                part = -gap / gain
-                mass += part * p[at]
-                p[at] *= 1.0 - part
-                q[at] *= 1.0 - part
-                gap = 0.0
-        if gap == 0.0:
-            masses[i] += mass
-        elif i > 0:
-            # Nothing of a larger ratio is left. One grid point lower the remainder is above the ratio, and outcomes
-            # already placed below balance it.
-            lower = ratios[i - 1]
-            gap = mass - lower * (mass - gap) / ratio
-            for k in range(i - 2, -1, -1):
-                loss = masses[k] * (lower / ratios[k] - 1.0)
-                part = 1.0 if loss <= gap else gap / loss
-                mass += part * masses[k]
-                masses[k] *= 1.0 - part
-                gap = max(gap - loss, 0.0)
-                if gap == 0.0:
-                    masses[i - 1] += mass
-                    break
-    return masses
+    index = _grid(sources, kinds.total, step, -42.0)
+    loss = np.asarray(index * step, dtype=float)
+    zero = int(np.flatnonzero(index == 0)[0])
+    log_mass = np.full((len(sources), index.size), -_INF)
+    for row, source in zip(log_mass, sources, strict=True):
+        middle, ends = source.loss_tails(0.5 * (loss[1:] + loss[:-1])), source.loss_tails(loss)
+        up = _below(
+            [(tails.p_above[at:], tails.q_above[at:]) for tails, at in ((middle, zero), (ends, zero + 1))], loss[zero:]
+        )
+        down = _below(
+            [(tails.q_below[:zero][::-1], tails.p_below[:zero][::-1]) for tails in (middle, ends)], -loss[zero::-1]
+        )
+        losses, log_p, _ = least_masses((loss[zero:], up), (-loss[zero::-1], down))
+        finite = np.isfinite(losses)
+        row[np.searchsorted(index, np.rint(losses[finite] / step))] = log_p[finite]
+    return Losses(index, step, log_mass, kinds)
+
+
+def _below(events: Sequence[tuple[Array, Array]], t: Array) -> Array:
+    """Lower bounds on a log profile at t, 0 at the last, by events of each cell: what is beyond its middle, its end."""
+    (log_p, log_q), (end_p, end_q) = events
+    at_middle = log_p >= t[1:] + log_q
+    log_p, log_q = np.where(at_middle, log_p, end_p), np.where(at_middle, log_q, end_q)
+    first, second = (logsubexp(log_p, np.minimum(at + log_q, log_p)) for at in (t[:-1], t[1:]))
+    out = np.append(np.minimum(first, np.append(_INF, second[:-1])), -_INF)
+    rounding = np.append(log_p, -_INF) - 33.0
+    return logsubexp(np.maximum(out, rounding), rounding)

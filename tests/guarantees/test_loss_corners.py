@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import mpmath as mp
 import numpy as np
@@ -13,6 +12,7 @@ from hpcalc.bounds.renyi import enclosure
 from hpcalc.guarantees import ZCDP, Gaussian, Laplace, PureDP, cks_log_delta, compose, loss_grid
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.laws import Fixed, Poisson
 from hpcalc.logspace import Prob
 from hpcalc.questions import bound
@@ -20,30 +20,21 @@ from hpcalc.questions import bound
 mp.mp.dps = 50
 
 
-def divergence(p: list[float], q: list[float], factor: float) -> float:
-    return sum(max(x - factor * y, 0.0) for x, y in zip(p, q, strict=True))
-
-
-def test_outcomes_merged_to_given_ratios_are_a_post_processing():
-    """Whatever the outcomes and the ratios: no divergence grows, in either direction, and no mass is made."""
-    rng = random.Random(5)
-    for _ in range(400):
-        m = rng.randint(1, 6)
-        p, q = ([rng.random() ** 3 + 1e-9 for _ in range(m)] for _ in range(2))
-        p, q = ([x / sum(part) for x in part] for part in (p, q))
-        pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[0] / pair[1])
-        p, q = ([pair[i] for pair in pairs] for i in (0, 1))
-        ratios = sorted(math.exp(rng.uniform(-4.0, 4.0)) for _ in range(rng.randint(1, 7)))
-        if rng.random() < 0.5:  # some outcome has the ratio of the grid exactly
-            ratios = sorted([*ratios, p[0] / q[0]])
-        merged = loss_grid._merge_to_grid(list(p), list(q), ratios)
-        other = [mass / ratio for mass, ratio in zip(merged, ratios, strict=True)]
-        assert min(merged) >= 0.0
-        assert sum(merged) <= 1.0 + 1e-12
-        assert sum(other) <= 1.0 + 1e-12
-        for factor in np.geomspace(1e-3, 1e3, 25):
-            assert divergence(merged, other, factor) <= divergence(p, q, factor) + 1e-12
-            assert divergence(other, merged, factor) <= divergence(q, p, factor) + 1e-12
+def test_a_grid_below_is_a_post_processing():
+    """Whatever the outcomes and the step: no divergence grows, in either direction, and no mass is made."""
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        masses = rng.random((2, rng.integers(1, 7))) ** 3 + 1e-9
+        pair = DominatingPair.from_masses(*np.log(masses / masses.sum(axis=1, keepdims=True)))
+        losses = loss_grid.downwards([pair], loss_grid.Kinds.apart([1]), 10.0 ** rng.uniform(-3.0, 0.5))
+        log_p = losses.log_mass[0]
+        log_q = log_p - losses.loss
+        assert max(np.exp(log_p).sum(), np.exp(log_q).sum()) <= 1.0 + 1e-10
+        for t in np.linspace(-7.0, 7.0, 25):
+            for direction, (p, q) in enumerate(((log_p, log_q), (log_q, log_p))):
+                below = np.sum(np.maximum(np.exp(p) - np.exp(t + q), 0.0))
+                below += max(1.0 - np.exp(p).sum() - np.exp(t) * (1.0 - np.exp(q).sum()), 0.0)
+                assert below <= math.exp(float(pair.log_profile_of(direction, t))) + 1e-10
 
 
 @pytest.mark.parametrize(
