@@ -26,8 +26,8 @@ from hpcalc.lower.mechanism import LowerBound
 
 # Proof: a mechanism spends less than the curve allows by this fraction. Between two orders a pair's moment lies below
 # its chord, and the curve's own moment falls below its chord by a fraction of about (_STEP / 2)^2.
-_MARGIN, _STEP, _LAST = 1e-5, 2e-3, 1e17
-_COARSE = np.exp(np.arange(-7.0, 15.0, 0.4))
+_MARGIN, _STEP, _LAST = 1e-5, 4e-3, 1e17
+_COARSE = np.exp(np.arange(-7.0, 15.0, 0.7))
 # Values as close as this are equal but for rounding: a search must not turn on the last bit.
 _SAME = 1e-10
 
@@ -82,7 +82,7 @@ class Limits:
     def binding(self, log_q: Array, log_p: Array, reach: float) -> Array:
         """Orders (less 1) around those at which pairs spend most in either direction, and a few others."""
         top = [np.argmax(self._fractions(*pair), axis=0) for pair in ((log_q, log_p), (log_p, log_q))]
-        around = distinct(self.less_one[np.concatenate(top)])[:, None] * np.exp(reach * np.linspace(-1.0, 1.0, 13))
+        around = distinct(self.less_one[np.concatenate(top)])[:, None] * np.exp(reach * np.linspace(-1.0, 1.0, 9))
         return np.concatenate([np.ravel(around), _COARSE[::3]])
 
 
@@ -170,7 +170,7 @@ def few_outcomes_beside_slack(base: Guarantee, law: Law, log_delta: float) -> Lo
     logit = np.linspace(-700.0, 5.0, 2821)
     falling = logit[law.log_density(Prob.from_logit(logit)) < law.log_mean - 0.02]
     first = min(float(falling[0]) if falling.size else 0.0, 0.0)
-    return few_outcomes(base, law, log_delta, np.linspace(first - 3.0, max(first + 9.0, 3.0), 18))
+    return few_outcomes(base, law, log_delta, np.linspace(first - 3.0, max(first + 9.0, 3.0), 12))
 
 
 def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) -> LowerBound | None:
@@ -179,20 +179,20 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
     trial = Candidates.of(base, law, log_delta, _COARSE, around)
     if trial.limits.less_one.size == 0:
         return None
-    shares, short = np.linspace(max(log_delta - 6.0, -600.0), 0.0, 12), np.array([-6.0, -2.5, -1.0, -0.3])
+    shares, short = np.linspace(max(log_delta - 6.0, -600.0), 0.0, 9), np.array([-6.0, -1.5, -0.4])
     x = np.stack(np.meshgrid(places, shares, short, indexing="ij")).reshape(3, -1)
     value, three = trial.values(x), x[1] < 0.0
     best = _first_of_best(np.where(three, value, -np.inf))
     far = np.abs(x[0] - x[0, best]) > 1.5
     x = x[:, [best, *(_first_of_best(np.where(some, value, -np.inf)) for some in (three & far, ~three))]]
     sure = Limits.of(base, np.exp(np.arange(math.log(1e-6), math.log(_LAST) + _STEP, _STEP)))
-    for finest in (0.1, 0.02, 4e-3):
+    for finest in (0.1, 0.02):
         x = _climb(trial.values, x, finest)
         less_one = sure.binding(*trial.pair(x, *trial.losses(x)), finest**0.5)
         around = np.ravel(x[0] + finest * np.arange(-16.0, 16.5, 0.5)[:, None])
         trial = Candidates.of(base, law, log_delta, less_one, around)
-    top = _first_of_best(trial.values(x))
-    x = x[:, top : top + 1]
+        top = _first_of_best(trial.values(x))
+        x = x[:, top : top + 1]
     losses = np.stack(trial.losses(x))
     for _ in range(60):
         pair = trial.pair(x, *losses)
