@@ -95,7 +95,7 @@ def test_delta_is_held_against_the_number_of_people(delta: float, key: str, warn
     ],
 )
 def test_warnings_are_what_the_reader_can_act_on(base: object, runs: object, delta: float, text: str) -> None:
-    assert any(text in warning for warning in bound(base, runs, delta=delta, lower=False).warnings)  # type: ignore[arg-type]
+    assert any(text in warning for warning in bound(base, runs, delta=delta, lower=False).warnings)
 
 
 def test_an_ordinary_question_has_no_warning() -> None:
@@ -123,5 +123,5 @@ def test_an_ordinary_question_has_no_warning() -> None:
 )
 def test_wrong_questions_name_the_parameter(given: dict[str, object], parameter: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Asked(**given)  # type: ignore[arg-type]
+        Asked(**given)
     assert caught.value.parameter == parameter

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from hpcalc.bounds import paper
-from hpcalc.bounds.bound import monotone
 from hpcalc.bounds.renyi import refined_renyi
 from hpcalc.errors import ExitCode, InvalidInput
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve
 from hpcalc.laws import Binomial, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Lower, Upper
 from hpcalc.questions import bound
@@ -200,11 +199,6 @@ def test_the_exported_profile_falls_and_agrees_with_the_answer(base, law, method
         assert again <= asked[1] * (1.0 + 1e-4) + 1e-6  # each is certified to 1e-4
 
 
-def test_the_answer_is_a_point_of_its_profile():
-    answer = bound(Gaussian(1.0), tnb(10.0, eta=0.0))
-    assert [row["epsilon"] for row in answer.profile()].count(answer.epsilon) == 1
-
-
 # -- known cases
 
 
@@ -242,20 +236,6 @@ def test_fixed_trials_have_no_small_bound():
     assert 20.0 < approximate.lower.epsilon <= approximate.epsilon < 100.0
 
 
-def test_poisson_below_mean_one():
-    answer = bound(ZCDP(0.1), Poisson(0.5))
-    assert 0.0 < answer.lower.epsilon <= answer.epsilon
-    assert Poisson(1.0).prob_zero == pytest.approx(0.36787944, abs=1e-8)
-
-
-def test_closed_form_out_of_its_range():
-    law = tnb(1.01, eta=1.0)
-    answer = bound(ZCDP(0.5), law, delta=1e-6)
-    assert answer.single_run.value == pytest.approx(5.2215, abs=5e-5)
-    assert row_of(answer, "theorem-2") == pytest.approx(5.24346248, abs=1e-7)
-    assert all(item.epsilon >= answer.single_run.value * (1.0 - 1e-9) for item in answer.bounds)
-
-
 @pytest.mark.parametrize("eta", [-0.9, -0.5, 0.0, 1e-12, 0.5, 1.0, 5.0])
 def test_mean_one_is_one_run(eta):
     answer = bound(ZCDP(0.1), tnb(1.0, eta=eta), delta=1e-6)
@@ -263,22 +243,6 @@ def test_mean_one_is_one_run(eta):
     assert row_of(answer, "theorem-2") == pytest.approx(2.14193892839, rel=1e-9)
     assert answer.lower.epsilon <= answer.epsilon
     assert answer.composition == (1, pytest.approx(2.14193892839, rel=1e-9))
-
-
-def test_remark_5():
-    law = TruncatedNegativeBinomial(1.0, 0.025)
-    plain_curve = paper.theorem_2(ZCDP(0.1), law)
-    at_two = plain_curve.rdp(np.array([2.0]))[0]
-    assert float(at_two) == pytest.approx(6.118325302, abs=1e-8)
-    assert float(monotone(plain_curve.curve).rdp(np.array([2.0]))[0]) == pytest.approx(3.544168771, abs=1e-8)
-    listed = {row["order"]: row["epsilon"] for row in bound(ZCDP(0.1), law, method="paper").document()["rdp"]}
-    assert listed[2.0] <= 3.544168771 * (1.0 + 1e-3)
-
-
-def test_options_compose_before_the_search():
-    both = bound(compose(Gaussian(2.0), Gaussian(2.0)), Poisson(5.0), delta=1e-6)
-    one = bound(Gaussian(math.sqrt(2.0)), Poisson(5.0), delta=1e-6)
-    assert both.epsilon == pytest.approx(one.epsilon, rel=2e-4)
 
 
 def test_slack_is_counted():

@@ -104,12 +104,11 @@ def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
     assert fixed == sorted(set(fixed))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Papernot and Steinke 2022, Section 3.5, with the paper's own bounds and numbers: 0.1-zCDP, delta = 1e-6
+# -- Papernot and Steinke 2022, Section 3.5, with the paper's own bounds and numbers: 0.1-zCDP, delta = 1e-6
 
 
 def _at(epsilon: float, key: str, method: str, **options: float) -> dict[str, float]:
-    answer = compare(ZCDP(0.1), _PAPER, at_epsilon=epsilon, method=method, lower=False, **options)  # type: ignore[arg-type]
+    answer = compare(ZCDP(0.1), _PAPER, at_epsilon=epsilon, method=method, lower=False, **options)
     return {entry.family.label: row[key] for entry, row in zip(answer.entries, answer.rows, strict=True)}
 
 

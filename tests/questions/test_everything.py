@@ -25,7 +25,7 @@ _LAW = make_law("tnb", eta=0.0, mean=10.0)
     ids=str,
 )
 def test_reference_values(options: dict[str, object], expected: float) -> None:
-    answer = bound(_RUN, _LAW, **options)  # type: ignore[arg-type]
+    answer = bound(_RUN, _LAW, **options)
     assert answer.epsilon == pytest.approx(expected, rel=1e-3)
     document = answer.document()
     # the search alone stands beside it, and nothing is claimed that is not known
@@ -34,7 +34,7 @@ def test_reference_values(options: dict[str, object], expected: float) -> None:
     assert document["lower_bound"]["reason"]
     assert document["exact"] is False
     # gates and exports mean everything
-    assert bound(_RUN, _LAW, max_epsilon=expected - 0.01, **options).exit_code == ExitCode.OVER_BUDGET  # type: ignore[arg-type]
+    assert bound(_RUN, _LAW, max_epsilon=expected - 0.01, **options).exit_code == ExitCode.OVER_BUDGET
     point = next(row for row in answer.profile() if row["epsilon"] == answer.epsilon)
     assert point["delta"] == pytest.approx(1e-6, rel=1e-3)
     assert (answer.rdp_curve() != [] and answer.rdp_curve()[0]["epsilon"] is not None) == ("subset" not in options)
@@ -60,7 +60,7 @@ def test_one_search_and_nothing_else_is_a_plain_answer() -> None:
 )
 def test_what_means_nothing_is_refused(runs: object, options: dict[str, object], parameter: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        bound(_RUN, runs, **options)  # type: ignore[arg-type]
+        bound(_RUN, runs, **options)
     assert caught.value.parameter == parameter
 
 
