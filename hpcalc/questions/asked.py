@@ -14,9 +14,7 @@ from hpcalc.errors import InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.logspace import Array
-
-#: Orders at which the whole search's Rényi curve is listed unless others are asked for.
-DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
+from hpcalc.questions.rows import DEFAULT_ORDERS, known
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,11 @@ class Asked:
 
     def document(self) -> dict[str, Any]:
         """How the search was run and what else is released, under the published keys."""
-        told = {
-            "searches": self.searches if self.searches > 1 else None,
-            "subset": self.subset,
-            "then": [part.describe() for part in self.then] or None,
-            "then_on": self.then_on if self.subset is not None and self.then else None,
-            "density": None if self.density is None else list(self.density),
-            "unit": self.unit,
-        }
-        return {key: value for key, value in told.items() if value is not None}
+        return known(
+            searches=self.searches if self.searches > 1 else None,
+            subset=self.subset,
+            then=[part.describe() for part in self.then] or None,
+            then_on=self.then_on if self.subset is not None and self.then else None,
+            density=None if self.density is None else list(self.density),
+            unit=self.unit,
+        )

@@ -59,15 +59,10 @@ def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
     keys += ["then"] * bool(asked.then) + ["then-rest"] * (asked.then_on == "rest")
     keys += ["neighbours" if asked.unit is None else "unit"]
     if asked.delta > 0.0:
-        keys += [_delta_key(asked)]
+        expected = asked.delta * (asked.examples or 0)
+        known = "delta-known" if expected <= 0.1 else "delta-near" if expected <= 1.0 else "delta-above"
+        keys += ["delta" if asked.examples is None else known]
     return [*keys, "both"]
-
-
-def _delta_key(asked: Asked) -> str:
-    if asked.examples is None:
-        return "delta"
-    expected = asked.delta * asked.examples
-    return "delta-known" if expected <= 0.1 else "delta-near" if expected <= 1.0 else "delta-above"
 
 
 def assumptions(base: Guarantee, runs: RunCount, asked: Asked) -> Iterator[str]:

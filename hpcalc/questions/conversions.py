@@ -13,8 +13,16 @@ from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
-from hpcalc.questions.asked import DEFAULT_ORDERS
-from hpcalc.questions.rows import curve_points, delta_fields, head, known, many_orders, profile_points, upper
+from hpcalc.questions.rows import (
+    DEFAULT_ORDERS,
+    curve_points,
+    delta_fields,
+    head,
+    known,
+    many_orders,
+    profile_points,
+    upper,
+)
 
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 

@@ -12,8 +12,9 @@ from hpcalc import __version__
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import RunCount
 from hpcalc.logspace import Array, Upper, distinct
-from hpcalc.questions.asked import DEFAULT_ORDERS
 
+#: Orders at which the whole search's Rényi curve is listed unless others are asked for.
+DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 _LARGEST_INTEGER = 2**53
 
 
