@@ -24,13 +24,8 @@ def test_quantiles_against_enumeration(law):
         assert law.quantile(p) == next(k for k, c in enumerate(cumulative) if c >= mp.mpf(p))
 
 
-def test_quantiles_at_mean_40():
-    assert Poisson(40.0).quantile(0.99) == 55
-    assert [TNB.with_mean(40.0, eta=eta).quantile(0.99) for eta in (1.0, 0.5, 0.0)] == [182, 243, 416]
-    assert Fixed(7).quantile(1e-300) == Fixed(7).quantile(1 - 2**-53) == 7
-
-
 def test_ties_are_reached():
+    assert Fixed(7).quantile(1e-300) == Fixed(7).quantile(1 - 2**-53) == 7
     assert [Geometric(0.5).quantile(p) for p in (0.5, 0.75, 0.875)] == [1, 2, 3]
     assert [Binomial(2, 0.5).quantile(p) for p in (0.25, 0.26, 0.75, 0.76)] == [0, 1, 1, 2]
     assert [FinitePmf((0.1, 0.2, 0.7)).quantile(p) for p in (0.1, 0.3, 0.31)] == [0, 1, 2]
