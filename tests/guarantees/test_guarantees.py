@@ -333,21 +333,6 @@ def test_mixed_curves_add():
     assert given.rdp(2.0) == pytest.approx(1.0 + 0.1 + 0.2)
 
 
-def test_randomized_responses_compose_to_the_binomial():
-    """n randomized responses: the profile is a binomial sum, and what is reported is never below it."""
-    eps, n = 0.3, 6
-    both = repeat(PureDP(eps), n)
-    p = math.exp(eps) / (1.0 + math.exp(eps))
-    for t in (0.0, 0.4, 1.0, 1.7):
-        true = sum(
-            math.comb(n, k) * max(p**k * (1 - p) ** (n - k) - math.exp(t) * (1 - p) ** k * p ** (n - k), 0.0)
-            for k in range(n + 1)
-        )
-        assert math.exp(float(both.log_profile(t))) >= true * (1.0 - 1e-9)
-    orders = np.array([1.5, 3.0])
-    assert both.core.rdp(orders) == pytest.approx(n * PureDP(eps).rdp(orders), rel=1e-6)
-
-
 def test_known_values():
     # optimum past the end of a grid, large losses, large budgets, deep tails
     for sigma, delta, value in ((50.0, 1e-6, 0.0709606830), (0.05, 1e-5, 284.3918495), (1.0, 1e-5, 4.377178096)):
