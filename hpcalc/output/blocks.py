@@ -70,7 +70,8 @@ def view(document: Document, *, quiet: bool = False) -> list[Block]:
     blocks: list[Block] = [_overview(cases)] if several else []
     for case in cases:
         failed = case["command"] in ("compare", "plan") and not case.get("rows")
-        text, below = (_failed if failed else _COMMANDS[case["command"]])(case)
+        nothing: Told = (f"No answer: {str(case.get('reason', '')).rstrip('.')}.", [])
+        text, below = nothing if failed else _COMMANDS[case["command"]](case)
         name = f"{case['name']}: " if case.get("name") is not None else ""
         below = [*below, *_explained(case), *_notes("A reviewer ticks", case.get("assumptions"), checklist=True)]
         if several:  # what a case has beside its line in the table: why it failed, what its reviewer ticks
@@ -222,10 +223,6 @@ def _run(case: Document, *keys: str) -> list[Block]:
     """One run beside its cost, and what else was given."""
     run = f"{run_words(case['base'])}; ε {_epsilon(case, 'single_run')}" if case.get("base") else ""
     return _pairs("", [("base", run), *_told(case, *keys)])
-
-
-def _failed(case: Document) -> Told:
-    return f"No answer: {str(case.get('reason', '')).rstrip('.')}.", []
 
 
 def _laws(case: Document, emphasis: int | None = None) -> list[Block]:

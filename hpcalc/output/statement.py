@@ -11,11 +11,12 @@ from hpcalc.output.phrases import law_words, run_words
 
 __all__ = ["statement_text"]
 
-# what an answer rests on -> its entry in manual/works.bib
+# what an answer has in it -> the works it rests on, in manual/works.bib
+_DPSGD, _RENYI = ("abadi2016deep", "koskela2020computing"), ("mironov2017renyi",)
 _WORKS = {
-    "search": "papernot2022hyperparameter", "conditional": "liu2019private", "dpsgd": "abadi2016deep",
-    "losses": "koskela2020computing", "zcdp": "bun2016concentrated", "rdp": "mironov2017renyi",
-    "gaussian": "balle2018improving", "canonne-kamath-steinke": "canonne2020discrete",
+    "threshold": ("liu2019private",), "dpsgd": _DPSGD, "history": _DPSGD, "zcdp": ("bun2016concentrated",),
+    "gaussian": ("balle2018improving",), "rdp": _RENYI, "rdp_file": _RENYI, "refined-rdp": _RENYI,
+    "canonne-kamath-steinke": ("canonne2020discrete",),
 }  # fmt: skip
 
 
@@ -25,7 +26,7 @@ def statement_text(document: Mapping[str, Any]) -> str:
     told = [" ".join(_sentences(case)) for case in cases]
     works = dict.fromkeys(work for case in cases for work in _rests_on(case))
     entries = {entry.partition(",")[0].partition("{")[2]: entry for entry in shipped("manual/works.bib").split("\n\n")}
-    return "\n\n".join([*told, *(entries[_WORKS[work]].strip() for work in works)]) + "\n"
+    return "\n\n".join([*told, *(entries[work].strip() for work in works)]) + "\n"
 
 
 def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
@@ -69,14 +70,8 @@ def _chosen(case: Mapping[str, Any]) -> str:
 
 
 def _rests_on(case: Mapping[str, Any]) -> Iterator[str]:
-    base, law = case.get("base", {}), case.get("law") or {}
-    yield "search"
-    if law.get("dist") == "threshold":
-        yield "conditional"
-    if "dpsgd" in base or "history" in base:
-        yield from ("dpsgd", "losses")
-    yield from (key for key in ("zcdp", "gaussian") if key in base)
-    if "rdp" in base or "rdp_file" in base or case.get("method") == "refined-rdp":
-        yield "rdp"
-    rules = {row.get("conversion") for row in case.get("bounds", ()) if row.get("method") == case.get("method")}
-    yield from (rule for rule in rules if rule in _WORKS)
+    method, law = case.get("method"), case.get("law") or {}
+    rules = [row.get("conversion") for row in case.get("bounds", ()) if row.get("method") == method]
+    yield "papernot2022hyperparameter"
+    for part in (law.get("dist"), *case.get("base", {}), method, *rules):
+        yield from _WORKS.get(str(part), ())
