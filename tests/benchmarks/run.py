@@ -5,7 +5,7 @@
 Prints Markdown tables: whole processes against ``python -c "import click"``; the same questions to hpcalc and to
 dp-accounting (whose answers are looser), and conversions also by the formula Opacus publishes, each with ε, the time of
 a warm call, and the time and the peak memory of a process that asks nothing else; and work in bulk. Times are CPU
-times. Nothing here is asserted: figures depend on the machine, ratios less so.
+times unless they say otherwise. Nothing here is asserted: figures depend on the machine, ratios less so.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def used(command: Sequence[str], runs: int = 1) -> list[float]:
-    """CPU time (s) and peak memory (MiB) of one process, medians of several runs."""
+    """Wall and CPU time (s) and peak memory (MiB) of one process, medians of several runs."""
     # an installed package comes with its bytecode, so a checkout may write it
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     nothing = subprocess.DEVNULL
     found = []
     for _ in range(runs):
+        start = time.perf_counter()
         child = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
             raise RuntimeError(f"{command} ended with code {child.returncode}")
         peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-        found.append((usage.ru_utime + usage.ru_stime, peak))
+        found.append((time.perf_counter() - start, usage.ru_utime + usage.ru_stime, peak))
     return [statistics.median(each) for each in zip(*found, strict=True)]
 
 
@@ -75,7 +76,7 @@ def process(quick: bool) -> None:
     rows = [
         (name, f"{1e3 * cpu:.0f} ms", f"{cpu / unit:.2f}", f"{peak:.0f} MiB") for name, (cpu, peak) in medians.items()
     ]
-    table(("process", "CPU time", "ratio", "peak memory"), rows)
+    table(("process", "wall time", "ratio", "CPU time", "peak memory"), rows)
 
 
 #: ε, and the median CPU time of a call after a warm-up: other work on the machine disturbs it least.
@@ -124,7 +125,7 @@ def side_by_side(questions: Sequence[tuple[str, str, str, str]], repeats: int) -
         question = f"{setup}\ndef question(): return float({expression})\n"
         warm = [sys.executable, "-c", question + WARM, str(repeats)]
         answer, call = map(float, subprocess.run(warm, capture_output=True, text=True, check=True).stdout.split())
-        cpu, peak = used([sys.executable, "-c", question + "question()"], repeats)
+        _, cpu, peak = used([sys.executable, "-c", question + "question()"], repeats)
         rows.append((name, who, f"{answer:.6f}", f"{1e3 * call:.2f} ms", f"{1e3 * cpu:.0f} ms", f"{peak:.0f} MiB"))
     table(("question", "by", "epsilon", "warm call", "whole process", "peak memory"), rows)
 
