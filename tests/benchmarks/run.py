@@ -74,7 +74,8 @@ def process(quick: bool) -> None:
     medians = {name: used(command, 3 if quick else 9) for name, command in commands.items()}
     unit = next(iter(medians.values()))[0]
     rows = [
-        (name, f"{1e3 * cpu:.0f} ms", f"{cpu / unit:.2f}", f"{peak:.0f} MiB") for name, (cpu, peak) in medians.items()
+        (name, f"{1e3 * wall:.0f} ms", f"{wall / unit:.2f}", f"{1e3 * cpu:.0f} ms", f"{peak:.0f} MiB")
+        for name, (wall, cpu, peak) in medians.items()
     ]
     table(("process", "wall time", "ratio", "CPU time", "peak memory"), rows)
 
