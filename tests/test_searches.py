@@ -40,6 +40,7 @@ def asked(line: str, code: int = 0) -> tuple[dict[str, Any], str]:
 # -- files as others write them ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_opacus_state_dict(folder: Path) -> None:
     answer, _ = asked("bound --history opacus.json --dist poisson --mu 10 --delta 1e-5")
     assert answer["single_run"]["epsilon"] == pytest.approx(2.2486, abs=2e-4)
@@ -48,6 +49,7 @@ def test_an_opacus_state_dict(folder: Path) -> None:
     assert same["epsilon"] == answer["epsilon"]
 
 
+@pytest.mark.slow
 def test_a_curve_of_dp_accounting_that_falls_below_order_2(folder: Path) -> None:
     # its default orders at rate 0.08192, sigma 10, 875 steps
     answer, err = asked("bound --rdp-file dp_accounting.csv --dist poisson --mu 10 --delta 1e-5")
@@ -59,6 +61,7 @@ def test_a_curve_of_dp_accounting_that_falls_below_order_2(folder: Path) -> None
     assert closer["lower_bound"]["epsilon"] <= closer["epsilon"] <= 1.7789
 
 
+@pytest.mark.slow
 def test_a_grid_of_settings_in_a_table(folder: Path) -> None:
     answer, err = asked("bound --candidates grid.csv --dist poisson --mu 10 --delta 1e-5")
     assert "learning_rate" in err
@@ -73,6 +76,7 @@ def test_a_grid_of_settings_in_a_table(folder: Path) -> None:
     assert rows[0]["single_run"] == pytest.approx(alone["single_run"]["epsilon"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_worked_off_as_a_list(folder: Path) -> None:
     answer, _ = asked("bound --candidates grid.csv --dist composition --delta 1e-5")
     rows = answer["candidates"]
@@ -80,11 +84,10 @@ def test_a_grid_worked_off_as_a_list(folder: Path) -> None:
     assert answer["single_run"]["epsilon"] == pytest.approx(max(row["single_run"] for row in rows), rel=1e-3)
     assert answer["epsilon"] < sum(row["single_run"] for row in rows)
     assert all(row["epsilon"] == row["single_run"] for row in rows)
-    for line in ("--k 12", "--k 3"):
-        code, _, err = run(f"bound --candidates grid.csv --dist composition --delta 1e-5 {line} -q")
-        assert code == (0 if line == "--k 12" else 2), err
+    assert run("bound --candidates grid.csv --dist composition --delta 1e-5 --k 3 -q")[0] == 2
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_known_cost_more_than_any(folder: Path) -> None:
     two = "- {{dpsgd: [0.01, 1, 1000], weight: {}}}\n- {{dpsgd: [0.08, 5.8, 1000], weight: {}}}\n"
     law = "--dist geometric --mean 20 --delta 1e-5"
@@ -105,10 +108,9 @@ def test_a_noise_schedule(folder: Path) -> None:
     answer, _ = asked("bound --history schedule.json --dist poisson --mu 10 --delta 1e-5")
     assert answer["single_run"]["epsilon"] == pytest.approx(0.4858, abs=2e-4)
     assert 0.8951 - 1e-3 < answer["lower_bound"]["epsilon"] <= answer["epsilon"] <= 0.9081
-    table = run("bound --history schedule.json --dist poisson --mu 10 --delta 1e-5")[1]
-    assert "200 DP-SGD steps, rate 0.01, noise 1.2292 to 1.5" in table
 
 
+@pytest.mark.slow
 def test_the_renyi_curve_of_a_long_schedule_is_an_upper_bound() -> None:
     steps = [DPSGD(0.01, 1.5 * 0.998**t, 1) for t in range(400)]
     orders = np.array([1.05, 1.5, 2.0, 2.5, 3.7, 6.0, 9.3, 17.0, 63.5, math.inf])
@@ -132,10 +134,9 @@ def test_trials_of_optuna_as_scores(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_search_exported_and_composed_with_one_more_run(folder: Path) -> None:
     search = "--dpsgd 0.0213 1.5 1840 --dist poisson --mu 15 --delta 1e-5"
-    answer, _ = asked(f"bound {search} --profile-out p.csv --rdp-out r.csv")
+    answer, _ = asked(f"bound {search} --profile-out p.csv")
     again, _ = asked("convert --profile-file p.csv --delta 1e-5")
     assert again["to"]["epsilon"] == pytest.approx(answer["epsilon"], abs=1e-4)
-    assert asked("convert --rdp-file r.csv --delta 1e-5")[0]["to"]["epsilon"] >= answer["epsilon"]
     one_more, _ = asked("convert --profile-file p.csv --dpsgd 0.0213 1.5 1840 --delta 1e-5")
     direct, _ = asked(f"bound {search} --then run")
     assert direct["epsilon"] <= one_more["to"]["epsilon"] <= 8.02
@@ -196,10 +197,10 @@ def test_tuning_on_a_sample_by_quadrature() -> None:
     rate, sigma, log_delta = 0.28, math.sqrt(5.0), math.log(1e-6)
     base, law = Gaussian(sigma), make_law("tnb", eta=0.0, mean=10.0)
     profile = ExactBound(base, law).profile_of(0, log_delta - 20.0)
-    z = np.linspace(-12.0, 12.0, 2401)  # standard normal under "without"; the loss is linear in it
+    z = np.linspace(-12.0, 12.0, 801)  # standard normal under "without"; the loss is linear in it
     weight = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
     ratio = np.exp(z / sigma - 0.5 / sigma**2)
-    table = np.linspace(0.0, 12.0, 1201)
+    table = np.linspace(0.0, 12.0, 401)
     log_values = profile(table)
 
     def divergence(order: float) -> float:  # E[(r_T - order)_+], also below order 1, where the search is symmetric
@@ -227,6 +228,7 @@ def test_tuning_on_a_sample_by_quadrature() -> None:
     assert max(both(answer.epsilon - 3e-3)) > 1e-6 > max(both(answer.epsilon + 3e-3))
 
 
+@pytest.mark.slow
 def test_a_law_in_use_that_is_a_default_is_one_row(folder: Path) -> None:
     (folder / "s.yaml").write_text("{dist: tnb, eta: 0, mean: 10, zcdp: 0.1}\n")
     rows = asked("compare --spec s.yaml")[0]["rows"]
@@ -282,7 +284,7 @@ def some_base(rng: np.random.Generator) -> Guarantee:
     return Composition(((parts[2], 1), (parts[3], 1))) if kind == 1 else parts[first]
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(3, 20))])
 def test_more_runs_never_cost_less(seed: int) -> None:
     rng = np.random.default_rng(700 + seed)
     base, delta, k = some_base(rng), 10.0 ** float(rng.uniform(-9.0, -4.0)), int(rng.integers(2, 6))

@@ -14,7 +14,7 @@ from dataclasses import replace
 import mpmath as mp
 import numpy as np
 import pytest
-from mechanisms import Mechanism, Pairs, conditional_searches, random_mechanism, renyi, searches
+from mechanisms import Mechanism, Pairs, conditional_searches, random_mechanism, searches
 from statements import corollary_16
 
 from hpcalc.bounds.bound import RenyiBound, monotone
@@ -93,24 +93,28 @@ def check_curve(bound: RenyiBound, pairs: Pairs, context: object) -> None:
 def check_searches(seed: int, count: int, kinds: tuple[str, ...] = ()) -> set[str]:
     rng = random.Random(seed)
     seen: set[str] = set()
-    for _ in range(count):
+    for number in range(count):
         mechanism = random_mechanism(rng)
         law, base = random_run_count(rng, kinds), guarantee(mechanism, rng)
-        pairs = searches(mechanism, law)
-        for bound in bounds(base, law):
+        pairs, found = searches(mechanism, law), bounds(base, law)
+        if number % 10 == 0:
+            found.append(lemma_7(base, law))
+            if isinstance(law, TruncatedNegativeBinomial):  # with Remark 5
+                found.append(replace(found[0], curve=monotone(theorem_2(base, law).curve)))
+        for bound in found:
             check_curve(bound, pairs, (mechanism, law, base))
             seen.add(bound.name)
     return seen
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_theorem_is_below_the_truth(seed):
-    seen = check_searches(seed, 500, ("poisson", "tnb", "poisson <= m", "tnb <= m"))
+@pytest.mark.slow
+def test_no_theorem_is_below_the_truth():
+    seen = check_searches(0, 400, ("poisson", "tnb", "poisson <= m", "tnb <= m"))
     assert seen >= {"theorem-2", "theorem-2-sharper", "theorem-6", "lemma-22", "composition"}
 
 
 def test_lemma_7_is_not_below_the_truth():
-    seen = check_searches(4, 120, ("binomial", "fixed", "pmf", "binomial <= m", "poisson >= 1", "binomial >= 1"))
+    seen = check_searches(4, 40, ("binomial", "fixed", "pmf", "binomial <= m", "poisson >= 1", "binomial >= 1"))
     assert seen >= {"lemma-7", "composition"}
 
 
@@ -118,19 +122,6 @@ def test_lemma_7_is_not_below_the_truth():
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_no_bound_is_below_the_truth_at_length(seed):
     check_searches(seed, 400)
-
-
-def test_lemma_7_and_remark_5_where_a_theorem_exists():
-    rng = random.Random(5)
-    for _ in range(25):
-        mechanism = random_mechanism(rng)
-        law = rng.choice((tnb(-0.5, 0.01), tnb(0.0, 0.1), tnb(2.0, 0.3), Poisson(0.2), Poisson(1.0), Poisson(15.0)))
-        base = guarantee(mechanism, rng)
-        pairs = searches(mechanism, law)
-        check_curve(lemma_7(base, law), pairs, (mechanism, law, base))
-        if isinstance(law, TruncatedNegativeBinomial):
-            monotone_bound = theorem_2(base, law)
-            check_curve(replace(monotone_bound, curve=monotone(monotone_bound.curve)), pairs, (mechanism, law, base))
 
 
 def test_equal_laws_lose_nothing_and_no_bound_says_less():
@@ -148,7 +139,7 @@ def test_equal_laws_lose_nothing_and_no_bound_says_less():
 def test_base_that_fails_with_small_probability():
     # every outcome is split in two: with probability delta0 the run also tells which input it had
     rng = random.Random(11)
-    for _ in range(80):
+    for _ in range(25):
         inner = random_mechanism(rng, 1.5)
         slack = 10.0 ** rng.uniform(-6.0, -1.0)
         keep = 1 - mp.mpf(slack)
@@ -173,52 +164,21 @@ def test_base_that_fails_with_small_probability():
 def test_conditional_sampling():
     rng = random.Random(17)
     checked = 0
-    for _ in range(250):
+    for _ in range(60):
         mechanism = random_mechanism(rng)
         base = guarantee(mechanism, rng)
         law = Threshold(rng.choice((0.001, 0.05, 0.2, 0.6, 1.0)))
         pairs = conditional_searches(mechanism, law)
-        if not pairs:
-            continue
-        checked += 1
-        check_curve(proposition_15(base, law), pairs, (mechanism, law, base))
-        for line in (1, 2, 3, 4, 5):
-            check_curve(corollary_16(base, law, line), pairs, (mechanism, law, base, line))
-    assert checked > 150
-
-
-def test_lines_of_corollary_16_as_written_fail_below_order_two():
-    """Why the orders are raised to 2: ``a - 1`` below 1 is no order of a divergence that the test S obeys."""
-    rng = random.Random(3)
-    violated = 0
-    for _ in range(400):
-        mechanism = random_mechanism(rng)
-        order = 1.3
-        for first in range(1, len(mechanism.q)):
-            a, b = mp.fsum(mechanism.q[first:]), mp.fsum(mechanism.q_prime[first:])
-            true = renyi([x / a for x in mechanism.q[first:]], [x / b for x in mechanism.q_prime[first:]], order)
-            low = renyi(mechanism.q_prime, mechanism.q, order - 1)
-            claimed = (
-                float(mechanism.rdp(np.array([order]))[0])
-                + (order - 2) / (order - 1) * low
-                - 2 * mp.log(a) / (order - 1)
-            )
-            violated += bool(true > claimed + mp.mpf("1e-20"))
-    assert violated > 0
-
-
-def test_theorem_6_as_written_fails_below_mean_one():
-    mechanism = random_mechanism(random.Random(1))
-    mu, order = 0.5, 2.0
-    pairs = searches(mechanism, Poisson(mu))
-    delta = mechanism.profile(math.log1p(1.0 / (order - 1.0)))
-    claimed = float(mechanism.rdp(np.array([order]))[0]) + mu * delta + math.log(mu) / (order - 1.0)
-    assert pairs.exact_renyi(order) > claimed
+        if pairs:
+            checked += 1
+            for bound in (proposition_15(base, law), *(corollary_16(base, law, line) for line in (1, 2, 3, 4, 5))):
+                check_curve(bound, pairs, (mechanism, law, base))
+    assert checked > 35
 
 
 def test_best_conversion_of_a_whole_search():
     rng = random.Random(29)
-    for _ in range(12):
+    for _ in range(5):
         mechanism = random_mechanism(rng)
         law, base = random_run_count(rng, ("poisson", "tnb")), guarantee(mechanism, rng)
         pairs = searches(mechanism, law)
@@ -228,9 +188,10 @@ def test_best_conversion_of_a_whole_search():
             pairs.assert_delta_at_most(epsilon, delta, (bound.name, mechanism, law, base))
 
 
+@pytest.mark.slow
 def test_conversions_of_one_run():
     rng = random.Random(23)
-    for _ in range(25):
+    for _ in range(8):
         mechanism = random_mechanism(rng)
         base = guarantee(mechanism, rng)
         for delta in (0.5, 0.05, 1e-3, 1e-6):

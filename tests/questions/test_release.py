@@ -133,7 +133,7 @@ def check(rng: np.random.Generator) -> None:
                 assert divergence(laws, math.exp(epsilon)) <= asked.delta * (1.0 + 1e-9), (names, two, runs)
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.fuzz)])
 def test_enumerated_searches_with_what_follows_them(rounds, monkeypatch):
     monkeypatch.setattr(exact, "_EVEN", 60)  # any number is sound
     rng = np.random.default_rng(30 + rounds)
