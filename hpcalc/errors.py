@@ -50,9 +50,7 @@ class InvalidInput(HpcalcError, ValueError):
     """
 
     def __init__(self, parameter: str, value: object, remedy: str) -> None:
-        self.parameter = parameter
-        self.value = value
-        self.remedy = remedy
+        self.parameter, self.value, self.remedy = parameter, value, remedy
         super().__init__(parameter, value, remedy)
 
     def __str__(self) -> str:

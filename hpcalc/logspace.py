@@ -203,10 +203,6 @@ def round_down(value: float, digits: int = 10) -> float:
 class Upper(float):
     """A number that is an upper bound: every format rounds it up. In all else it is a float."""
 
-    __slots__ = ()
-
 
 class Lower(float):
     """A number that is a lower bound: every format rounds it down. In all else it is a float."""
-
-    __slots__ = ()
