@@ -133,7 +133,7 @@ def best_of_k_error(
     """
     share = 1.0 / candidates
     missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
-    if not missed < fail:
+    if not missed < fail * (1.0 - 1e-12):  # a few roundings
         return None
     top = 1e4 if noise == "laplace" else 1e3
     return scale * _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
