@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
-from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
+from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
 from hpcalc.questions.rows import (
@@ -104,13 +104,13 @@ def convert(
     4.728386985
     """
     checked_guarantee(base)
-    if to not in _KINDS:
-        raise InvalidInput("to", to, f"give one of {', '.join(_KINDS)}")
-    if delta is not None and epsilon is not None:
-        raise InvalidInput("epsilon", epsilon, "give either delta or epsilon, not both")
     listed = None if orders is None else np.array([float(order) for order in orders])
-    if listed is not None and not np.all(listed > 1.0):
-        raise InvalidInput("orders", float(listed[~(listed > 1.0)][0]), "give Rényi orders > 1 (inf is allowed)")
+    illegal = [] if listed is None else listed[~(listed > 1.0)].tolist()
+    require(
+        ("to", to, to in _KINDS, f"give one of {', '.join(_KINDS)}"),
+        ("epsilon", epsilon, delta is None or epsilon is None, "give either delta or epsilon, not both"),
+        *(("orders", order, False, "give Rényi orders > 1 (inf is allowed)") for order in illegal),
+    )
     if to == "rdp":
         return _to_rdp(base, np.array(DEFAULT_ORDERS) if listed is None else listed)
     if to in ("zcdp", "pure"):

@@ -53,8 +53,7 @@ def success_probability(law: Law, p: float) -> float:
 def _rate(p: float) -> float:
     remedy = "give a probability with 0 < success_rate <= 1"
     rate = finite_number("success_rate", p, remedy)
-    if not 0.0 < rate <= 1.0:
-        raise InvalidInput("success_rate", p, remedy)
+    require(("success_rate", p, 0.0 < rate <= 1.0, remedy))
     return rate
 
 
@@ -90,11 +89,9 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
         sample = np.array([float(x) for x in scores], dtype=float)
     except (TypeError, ValueError):
         raise InvalidInput("scores", scores, "give numbers") from None
-    if sample.size == 0:
-        raise InvalidInput("scores", "no score", "give at least one single-run score")
-    if not np.isfinite(sample).all():
-        bad = sample[~np.isfinite(sample)][0]
-        raise InvalidInput("scores", bad, "give finite scores: a run that failed counts as the worst score")
+    require(("scores", "no score", sample.size > 0, "give at least one single-run score"))
+    bad = next((x for x in sample.tolist() if not math.isfinite(x)), None)
+    require(("scores", bad, bad is None, "give finite scores: a run that failed counts as the worst score"))
     values, counts = np.unique(-sample if minimize else sample, return_counts=True)
     weights = _weights(law, counts)
     top = float(weights[-1])
