@@ -216,14 +216,12 @@ def read_profile(path: str) -> Points:
             source.refuse(f"delta {delta!r} at epsilon {epsilon:g} is not between 0 and 1", epsilon_node)
         _add(source, points, epsilon, delta, "epsilon", epsilon_node)
     profile = Points(points)
-    before = (0.0, 1.0)
-    for epsilon, delta in profile.items():
-        if delta > before[1] * (1.0 + 1e-9):
+    for (low, before), (high, after) in itertools.pairwise([(0.0, 1.0), *profile.items()]):
+        if after > before * (1.0 + 1e-9):
             source.refuse(
-                f"delta rises from {before[1]!r} at epsilon {before[0]:g} to {delta!r} at epsilon {epsilon:g}, "
+                f"delta rises from {before!r} at epsilon {low:g} to {after!r} at epsilon {high:g}, "
                 "but a privacy profile never increases: are the columns exchanged?"
             )
-        before = (epsilon, delta)
     return profile
 
 
@@ -239,7 +237,7 @@ def read_pmf(path: str) -> dict[int, float]:
         tree = Node("mapping", tree.line, children=tuple(pairs))
     law: dict[int, float] = {}
     for k_node, p_node in _rows(source, tree, _PMF):
-        k = whole(source, k_node, "the number of runs", 0)
+        k = _whole(source, k_node, "the number of runs")
         p = source.number(p_node, f"the probability of {k} runs")
         if not 0.0 <= p <= 1.0 + 1e-9:
             source.refuse(f"the probability {p!r} of {k} runs is not between 0 and 1", p_node)
@@ -252,11 +250,10 @@ def read_pmf(path: str) -> dict[int, float]:
     return dict(sorted(law.items()))
 
 
-def whole(source: Source, node: Node, what: str, least: int) -> int:
-    """A whole number that is not smaller than ``least``."""
+def _whole(source: Source, node: Node, what: str) -> int:
     number = source.number(node, what)
-    if number < least or number != int(number) or number > 1e15:
-        source.refuse(f"{what} {number!r}: give a whole number >= {least}", node)
+    if number < 0 or number != int(number) or number > 1e15:
+        source.refuse(f"{what} {number!r}: give a whole number >= 0", node)
     return int(number)
 
 
@@ -351,5 +348,5 @@ def read_history(path: str) -> list[tuple[float, float, int]]:
             source.refuse(f"the noise {sigma:g}: give a number >= 0", noise)
         if not 0.0 < share <= 1.0:
             source.refuse(f"the sampling rate {share:g} is not between 0 and 1: an entry is [noise, rate, steps]", rate)
-        history.append((share, sigma, whole(source, steps, "the number of steps", 0)))
+        history.append((share, sigma, _whole(source, steps, "the number of steps")))
     return history

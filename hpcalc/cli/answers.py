@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import hpcalc.questions as questions
@@ -15,9 +14,9 @@ from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineEr
 from hpcalc.cli.options import TRAINING
 from hpcalc.cli.progress import Progress
 from hpcalc.errors import ExitCode
-from hpcalc.laws import RunCount, make_law
+from hpcalc.laws import make_law
 
-__all__ = ["bound", "compare", "convert", "draw", "plan", "total", "utility"]
+__all__ = ["bound", "compare", "convert", "draw", "failed", "plan", "total", "utility"]
 
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
 _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
@@ -156,27 +155,33 @@ def _laws(case: Case) -> dict[str, Any]:
     return {"laws": laws, **({"mean": case["mean"]} if case["mean"] is not None else {})}
 
 
-@dataclass(frozen=True)
-class DrawResult:
-    """Drawn values of K, and the law they were drawn from."""
+class Plain:
+    """A result that is nothing but its document; with an ``error`` where the reason takes the answer's place."""
 
-    law: RunCount
-    runs: tuple[int, ...]
-    exit_code = ExitCode.OK
+    def __init__(self, command: str | None, told: dict[str, Any], error: Exception | None = None) -> None:
+        self.told = {"hpcalc_version": __version__, "command": command, **told, "warnings": []}
+        self.failure = error
+        self.exit_code = ExitCode.OK if error is None else ExitCode.NO_FINITE_BOUND
 
     def document(self) -> dict[str, Any]:
         """Plain document, as every result has it."""
-        law = {"dist": self.law.name, **self.law.parameters(), "mean": self.law.mean, "prob_zero": self.law.prob_zero}
-        answer = {"hpcalc_version": __version__, "command": "draw", "law": law}
-        return {**answer, "runs": list(self.runs), "warnings": []}
+        return dict(self.told)
 
 
-def draw(case: Case) -> DrawResult:
+def failed(command: str | None, error: Exception) -> Plain:
+    """The result of a question that has no answer."""
+    reachable = getattr(error, "reachable", None)
+    reason = {"epsilon": None, "reason": " ".join(str(error).split())}
+    return Plain(command, {**reason, **({"reachable": reachable} if reachable else {})}, error)
+
+
+def draw(case: Case) -> Plain:
     """``hpcalc draw``."""
     if case["count"] > _MOST:
         case.refuse("count", f"give at most {_MOST}")
     if case["dist"] in NOT_DRAWN:
         case.refuse("dist", NOT_DRAWN[case["dist"]])
     law = inputs.law(case)
+    told = {"dist": law.name, **law.parameters(), "mean": law.mean, "prob_zero": law.prob_zero}
     entropy = random.SystemRandom()
-    return DrawResult(law, tuple(law.sample(entropy) for _ in range(case["count"])))
+    return Plain("draw", {"law": told, "runs": [law.sample(entropy) for _ in range(case["count"])]})

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hpcalc import __version__
 from hpcalc.catalog import LAWS
 from hpcalc.cli.case import COMMAND_LINE, Case, CommandLineError, shown
 from hpcalc.cli.command import Command
@@ -23,22 +22,6 @@ _WORST_FIRST = (ExitCode.FILE_ERROR, ExitCode.WRONG_INPUT, ExitCode.NO_FINITE_BO
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 
-class Failed:
-    """The result of a question that has no answer: the reason takes the answer's place."""
-
-    exit_code = ExitCode.NO_FINITE_BOUND
-
-    def __init__(self, command: str | None, error: Exception) -> None:
-        self.command, self.error = command, error
-
-    def document(self) -> dict[str, Any]:
-        """Plain document, as every result has it."""
-        answer = {"hpcalc_version": __version__, "command": self.command, "epsilon": None}
-        reachable = getattr(self.error, "reachable", None)
-        reason = {"reason": " ".join(str(self.error).split()), **({"reachable": reachable} if reachable else {})}
-        return {**answer, **reason, "warnings": []}
-
-
 def execute(command: Command, words: Mapping[str, Any]) -> int:
     """Answer every case, write what was asked for, say what must be said on stderr."""
     try:
@@ -51,13 +34,13 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
     documents = [_document(case, result) for case, result in answered]
     # files beside the answer come first: if one of them fails, stdout stays empty
     for case, result in answered:
-        if not isinstance(result, Failed):
+        if not _failed(result):
             _side_files(case, result)
     if cases[0]["save_spec"] is not None:
         write_file(cases[0]["save_spec"], spec_text(cases, listed))
     _write(cases, {"cases": documents} if listed else documents[0])
     for case, result in answered:
-        if case["plot"] == "-" and not isinstance(result, Failed):
+        if case["plot"] == "-" and not _failed(result):
             write_stdout("\n" + _plot(result, "-"))
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
@@ -128,7 +111,7 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
     try:
         return getattr(answers, command.name or "")(case) if others is None else answers.total(case, others)
     except (NoFiniteBound, TargetOutOfReach) as error:
-        return Failed(command.name, error)
+        return answers.failed(command.name, error)
     except InvalidInput as error:
         raise case.located(error) from error
     except CommandLineError as error:
@@ -137,9 +120,13 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
         raise
 
 
+def _failed(result: Any) -> bool:
+    return getattr(result, "failure", None) is not None
+
+
 def _document(case: Case, result: Any) -> dict[str, Any]:
     document: dict[str, Any] = result.document()
-    if case["explain"] and not isinstance(result, Failed):
+    if case["explain"] and not _failed(result):
         from hpcalc.cli.explain import explanation
 
         document |= explanation(result, document, case)
@@ -191,8 +178,8 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
     for warning in document.get("warnings") or ():
         complain(f"hpcalc: warning: {case.name + ': ' if case.name else ''}{warning}")
     if result.exit_code == ExitCode.NO_FINITE_BOUND:
-        if isinstance(result, Failed):
-            text = "\n".join(" ".join(line.split()) for line in str(result.error).splitlines())
+        if _failed(result):
+            text = "\n".join(" ".join(line.split()) for line in str(result.failure).splitlines())
         else:
             text = f"no finite answer: {document.get('reason')}"
     elif result.exit_code == ExitCode.OVER_BUDGET:
