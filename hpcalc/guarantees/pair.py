@@ -98,8 +98,10 @@ class DominatingPair(Guarantee):
         [0.25, 0.5]
         """
         t = np.asarray(t, dtype=float)
-        ahead, back = (self._profiles[way](np.abs(t)) for way in (direction, 1 - direction))
-        return np.where(t < 0.0, mirrored(t, back), ahead)
+        out, low = np.empty(t.shape), t < 0.0
+        out[~low] = self._profiles[direction](t[~low])
+        out[low] = mirrored(t[low], self._profiles[1 - direction](-t[low]))
+        return out
 
     def _log_profile(self, t: Array) -> Array:
         return np.maximum(self.log_profile_of(0, t), self.log_profile_of(1, t))

@@ -75,7 +75,7 @@ def _cap(h: Array, budget: Array, side: Any, u: Prob) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         forward = Prob.from_log_u(np.minimum((budget + h * u.log_u) / (1.0 + h), 0.0))
         backward = Prob.from_log_q(np.minimum(((1.0 + h) * u.log_q - budget) / h, 0.0))
-        out = np.where(side > 0, forward.log_u - forward.log_q, backward.log_u - backward.log_q)
+        out = np.where(side > 0, forward.logit, backward.logit)
     return np.where(np.isnan(out), math.inf, out)
 
 
@@ -84,7 +84,7 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
 
     Newton's method between bounds, halved where it leaves them. An answer is a v that the order does not allow.
     """
-    lo, cap = u.log_u - u.log_q, _cap(h, budget, side, u)
+    lo, cap = u.logit, _cap(h, budget, side, u)
     # the cap, which may be infinite, may be the answer: it should lie inside
     hi = out = np.maximum(cap + 1e-12 * (1.0 + np.abs(np.where(np.isfinite(cap), cap, 0.0))), lo)
     active = np.flatnonzero(np.isfinite(hi))
@@ -181,8 +181,7 @@ def _of_orders(base: Guarantee, u: Prob, orders: Array) -> _Solved:
 def _nodes(base: Guarantee) -> tuple[Array, _Solved]:
     """Logits of points solved over all orders: always the same ones, so that answers do not turn on other questions."""
     u = Prob.from_normal(_SPARSE)
-    logit = u.log_u - u.log_q
-    return logit, _improved(base, u, logit, _of_orders(base, u, search_orders()[::12]))
+    return u.logit, _improved(base, u, u.logit, _of_orders(base, u, search_orders()[::12]))
 
 
 def _improved(base: Guarantee, u: Prob, logit: Array, near: _Solved) -> _Solved:
@@ -191,7 +190,7 @@ def _improved(base: Guarantee, u: Prob, logit: Array, near: _Solved) -> _Solved:
     At the least v no order is broken, and the best one just not: Newton's method on h = order - 1 finds the order that
     the v at hand breaks most, which gives the next v.
     """
-    at = u.log_u - u.log_q
+    at = u.logit
     # Where the binding direction changes hands the best order passes through 1: signed, it is smooth there, and either
     # direction may bind. Far from there its logarithm is.
     same = np.interp(at, logit, np.convolve(np.pad(near.side, 1, "edge"), np.full(3, 1.0 / 3.0), "valid").round(9))
