@@ -50,6 +50,7 @@ _JUMPS = 900.0  # about so many grid points for sums of jumps
 _ONE_OF_MANY = 1000.0  # so many steps of one kind differ little from one less
 _THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
 _OUTCOMES = 4000  # about so many of a finite pair; neighbours are merged
+_SUMS = 1e-9  # covers the rounding of a logarithm of a sum of a million terms, one by one
 _EPS = float(np.finfo(float).eps)
 
 
@@ -158,39 +159,23 @@ def _views(losses: Losses, tilts: Sequence[float], most: int, smaller: Sequence[
     return [view for view in first if view is not None]
 
 
-def _decayed_sums(mass: Array, decay: float) -> Array:
-    """``sum over i >= j of mass[i] exp(-decay (i-j))`` for every j; ``decay >= 0``."""
-    out = np.empty(mass.size)
-    width = min(int(300.0 / max(decay, 1e-300)) + 1, mass.size)  # weights below e^-300 would lose digits
-    weight = np.exp(-decay * np.arange(width))
-    carried = 0.0
-    for stop in range(mass.size, 0, -width):
-        start = max(stop - width, 0)
-        block = mass[start:stop] * weight[: stop - start]
-        block[-1] += carried * math.exp(-decay) * weight[stop - start - 1]
-        out[start:stop] = np.cumsum(block[::-1])[::-1] / weight[: stop - start]
-        carried = float(out[start])
-    return out
-
-
 def _tilt_profile(view: _Tilted, step: float, first: int, length: int) -> Array:
     """Upper bound on the log profile at the indices ``first, first + 1, ...`` from one tilt."""
     start = max(0, first + 1 - view.first)
-    index = first + np.arange(length)
-    # With C_j = sum_{i >= j} P_i e^{-(i-j) step}: delta at index j-1 = (1 - e^-step) (C_j + C_{j+1} + ...), all
-    # terms positive.
-    total = _decayed_sums(_decayed_sums(view.mass[start:], (view.alpha + 1.0) * step), view.alpha * step)
-    out = np.full(length, -_INF)
-    target = view.first + np.arange(start, view.mass.size) - 1 - first
+    index = view.first + np.arange(start, view.mass.size)
+    # the profile falls from index j-1 to j by (e^(j step) - e^((j-1) step)) Q[L >= j step]: all terms positive
     with np.errstate(divide="ignore"):
-        out[target] = np.log(total) + (view.scale + float(log1mexp(-step))) - view.alpha * step * (target + first + 1.0)
+        log_q = np.log(view.mass[start:]) + view.scale - (view.alpha + 1.0) * step * index
+    falls = np.logaddexp.accumulate(log_q[::-1]) + float(log1mexp(-step)) + step * index[::-1]
+    out = np.full(length, -_INF)
+    out[index - 1 - first] = np.logaddexp.accumulate(falls)[::-1] + _SUMS
     out[: max(0, min(length, view.first - 1 - first))] = _INF  # below the window this tilt says nothing
     # the errors of the masses at l > t weigh at most e^(scale - alpha l): by Cauchy and Schwarz
     cells = float(view.mass.size)
     if view.alpha > 0.0:
         cells = min(cells, 1.0 / (view.alpha * step) + 1.0)
-    slip = math.log(min(view.error * cells, view.errors * math.sqrt(cells)) + view.lost)
-    return logaddexp(out, np.asarray(slip + view.scale - view.alpha * step * index, dtype=float))
+    slip = math.log(min(view.error * cells, view.errors * math.sqrt(cells)) + view.lost) + view.scale
+    return logaddexp(out, np.asarray(slip - view.alpha * step * (first + np.arange(length)), dtype=float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +277,8 @@ def _split(losses: Losses) -> tuple[Losses, _Jumps]:
     weight = np.exp(losses.log_mass)
     beyond = np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
     some = losses.uses @ beyond
-    column = min(int(np.count_nonzero(some > _RARE)), losses.index.size - 1)
+    column, last = int(np.count_nonzero(some > _RARE)), losses.index.size - 1
+    column = last if column >= last else min(column, last - 2)  # a grid of jumps has two points at least
     small, index = losses.up_to(column), losses.index[column + 1 :]
     if index.size == 0:
         return small, _Jumps(index, np.empty(0), 0.0)
