@@ -234,7 +234,7 @@ def checked_orders(orders: Array | float) -> Array:
 def mirrored(t: Array, log_delta: Array) -> Array:
     """Log profile at ``t < 0`` from the other direction's at ``-t``: ``1 - e^t (1 - delta)``, as a sum."""
     low = np.minimum(t, 0.0)
-    return np.asarray(np.minimum(logaddexp(log1mexp(low), low + log_delta), 0.0), dtype=float)
+    return np.where(log_delta < 0.0, np.minimum(logaddexp(log1mexp(low), low + log_delta), 0.0), 0.0)
 
 
 def certain(rank: Prob) -> Prob:
