@@ -80,10 +80,10 @@ class Limits:
             return np.where(np.isnan(share), np.inf, share)
 
     def binding(self, log_q: Array, log_p: Array, reach: float) -> Array:
-        """Orders (less 1) around those at which pairs spend most in either direction, and a few others."""
+        """Orders (less 1) around those at which pairs spend most in either direction."""
         top = [np.argmax(self._fractions(*pair), axis=0) for pair in ((log_q, log_p), (log_p, log_q))]
         around = distinct(self.less_one[np.concatenate(top)])[:, None] * np.exp(reach * np.linspace(-1.0, 1.0, 9))
-        return np.concatenate([np.ravel(around), _COARSE[::3]])
+        return np.ravel(around)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +186,11 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
     far = np.abs(x[0] - x[0, best]) > 1.5
     x = x[:, [best, *(_first_of_best(np.where(some, value, -np.inf)) for some in (three & far, ~three))]]
     sure = Limits.of(base, np.exp(np.arange(math.log(1e-6), math.log(_LAST) + _STEP, _STEP)))
-    for finest in (0.1, 0.02):
+    binding = _COARSE[::3]
+    for finest in (0.1, 0.02, 0.02):
         x = _climb(trial.values, x, finest)
-        less_one = sure.binding(*trial.pair(x, *trial.losses(x)), finest**0.5)
+        before, binding = binding, sure.binding(*trial.pair(x, *trial.losses(x)), finest**0.5)
+        less_one = np.concatenate([_COARSE[::3], before, binding])  # those before still bind
         around = np.ravel(x[0] + finest * np.arange(-16.0, 16.5, 0.5)[:, None])
         trial = Candidates.of(base, law, log_delta, less_one, around)
         top = _first_of_best(trial.values(x))
@@ -218,7 +220,7 @@ def _climb(values: Callable[[Array], Array], x: Array, finest: float) -> Array:
     for _ in range(40):
         points = x[:, None] + around[:, :, None] * width[:, None]
         points[1] = np.where(x[1] >= 0.0, 0.0, np.minimum(points[1], -1e-9))
-        points[2] = np.clip(points[2], math.log(finest) - 5.0, -1e-3)
+        points[2] = np.clip(points[2], max(math.log(finest) - 5.0, -9.0), -1e-3)
         value = values(points.reshape(3, -1)).reshape(points.shape[1:])
         top = np.array([_first_of_best(column) for column in value.T])
         x = points[:, top, np.arange(top.size)]

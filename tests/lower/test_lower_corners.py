@@ -85,3 +85,11 @@ def test_no_lower_bound_from_an_outcome_that_underflows():
     base, law = ZCDP(331.4621844156407), AtMost(Poisson(39.50432329603897), 655)
     found = lower_bound(base, law, math.log(1.118321845212705e-267))
     assert found is None or math.isfinite(found.epsilon)
+
+
+@pytest.mark.parametrize(("base", "least"), [(ZCDP(0.1), 2.559), (compose(ZCDP(0.05), PureDP(0.5)), 2.409)], ids=repr)
+def test_a_top_block_of_one_half_leaves_room_in_neither_direction(base, least):
+    # between two orders tried there seems to be room for a bad outcome beside the largest loss of the top block
+    found = conditional_lower_bound(base, 0.5, math.log(1e-6))
+    assert found is not None
+    assert found.epsilon >= least
