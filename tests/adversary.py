@@ -13,16 +13,17 @@ digits before it is believed.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import exact
 import mpmath as mp
 import numpy as np
 from exact import mpf
+from mechanisms import best_of_k as best_of_k_exactly
 
 from hpcalc.guarantees import ZCDP, Guarantee, RDPCurve
 from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
@@ -35,23 +36,11 @@ Pair = tuple[Array, Array]
 
 @dataclass
 class Family:
-    """Mechanisms that meet a curve: points of a box (masses, then tilts), and what is built from them.
-
-    Parameters
-    ----------
-    base : Guarantee
-        The curve.
-    small : float
-        Logarithm of the smallest masses to start from.
-    log_mean : float
-        Logarithm of the mean number of runs.
-    outcomes : int
-        Number of outcomes.
-    """
+    """Mechanisms that meet a curve: points of a box (masses, then tilts), and what is built from them."""
 
     base: Guarantee
-    small: float
-    log_mean: float
+    small: float  # logarithm of the smallest masses to start from
+    log_mean: float  # of the number of runs
     outcomes: int = 5
 
     def start(self, rng: np.random.Generator) -> Array:
@@ -154,25 +143,12 @@ class Attack:
     def exact_epsilon(self, law: Law, log_delta: float) -> mpf:
         """ε again, in 50 digits."""
         with mp.workdps(60 + int(-2.0 * min(np.min(self.log_q[self.log_q > -np.inf]), 0.0))):
-            laws = []
-            for log_mass in (self.log_q, self.log_p):
-                mass = [mp.exp(mpf(float(x))) if x > -np.inf else mpf(0) for x in log_mass]
-                mass = [x / mp.fsum(mass) for x in mass]
-                reached, u, out = mpf(0), mpf(0), []
-                for x in mass:
-                    u += x
-                    now = exact.survival(law, u)
-                    out.append(now - reached)
-                    reached = now
-                laws.append(out)
+            sides = [[mp.exp(mpf(float(x))) for x in log_mass[::-1]] for log_mass in (self.log_q, self.log_p)]
+            laws = (best_of_k_exactly(law, [x / mp.fsum(side) for x in side]) for side in sides)
             pairs = sorted(zip(*laws, strict=True), key=lambda ab: -ab[0] / ab[1] if ab[1] > 0 else -mp.inf)
-            a = b = mpf(0)
-            best = -mp.inf
-            for x, y in pairs:
-                a, b = a + x, b + y
-                if a > mp.exp(mpf(log_delta)) and b > 0:
-                    best = max(best, mp.log((a - mp.exp(mpf(log_delta))) / b))
-            return best
+            reached = zip(*(itertools.accumulate(side) for side in zip(*pairs, strict=True)), strict=True)
+            delta = mp.exp(mpf(log_delta))
+            return max((mp.log((a - delta) / b) for a, b in reached if a > delta and b > 0), default=-mp.inf)
 
 
 Score = Callable[[Array, Array], Array]
@@ -219,20 +195,11 @@ def _ascend(made: Family, score: Score, rng: np.random.Generator, rounds: int) -
 
 def _neighbours(x: Array, order: Array, step: Array) -> tuple[Array, Array]:
     """The point itself, every coordinate moved up and down, and every outcome moved to every other place."""
-    points, orders = [x], [order]
-    for i in range(x.size):
-        for sign in (1.0, -1.0):
-            moved = x.copy()
-            moved[i] += sign * step[i]
-            points.append(moved)
-            orders.append(order)
-    for i in range(order.size):
-        rest = np.delete(order, i)
-        for place in range(order.size):
-            if place != i:
-                points.append(x)
-                orders.append(np.insert(rest, place, order[i]))
-    return np.array(points), np.array(orders)
+    moves = np.kron(np.diag(step), [[1.0], [-1.0]])
+    size = range(order.size)
+    turned = [np.insert(np.delete(order, i), place, order[i]) for i in size for place in size if place != i]
+    points = np.vstack([x, x + moves, *[x] * len(turned)])
+    return points, np.vstack([*[order] * (1 + len(moves)), *turned])
 
 
 def attack(base: Guarantee, law: Law | Threshold, log_delta: float, seed: int, rounds: int) -> Attack:

@@ -37,6 +37,7 @@ def test_no_bound_is_broken(base, law, delta):
     assert not case.broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "delta"),
     [
@@ -65,6 +66,7 @@ def test_no_bound_is_broken_at_length(name):
                 assert not case.broken, case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [ZCDP(0.1), RDPCurve({2.0: 0.3, 8.0: 1.0})])
 def test_mechanisms_meet_their_guarantee(base):
     made = Family(base, math.log(1e-7), math.log(10.0))
@@ -77,6 +79,7 @@ def test_mechanisms_meet_their_guarantee(base):
     assert np.max(excess(log_q, log_p, orders[used], budget[used])) <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_false_bound_is_broken():
     case = examine(CURVE, LOGARITHMIC, 1e-3, seed=2, rounds=100)
     assert not case.broken
@@ -84,6 +87,7 @@ def test_a_false_bound_is_broken():
     assert math.isinf(dataclasses.replace(case, lower=0.0).gain)
 
 
+@pytest.mark.slow
 def test_fifty_digits_agree():
     for law in (Poisson(5.0), LOGARITHMIC, Binomial(7, 0.5), Fixed(4)):
         found = attack(CURVE, law, math.log(1e-4), 5, 30)
