@@ -186,12 +186,9 @@ class Convolution(CurveBase):
             other = loss_table(lambda at: _upwards(steps, at).reversed(), step, scale)
         return None if one is None or other is None else (one, other)
 
-    @cached_property
-    def _larger(self) -> LossTable | None:
-        return None if self.tables is None else self.tables[0].larger(self.tables[1])
-
     def _log_profile(self, t: Array) -> Array:
-        return self._with_curve(self._larger, np.asarray(t, dtype=float))
+        directions = dict.fromkeys(self.tables or (None,))
+        return np.asarray(np.max([self._with_curve(table, t) for table in directions], axis=0), dtype=float)
 
     def _with_curve(self, table: LossTable | None, t: Array) -> Array:
         if table is None:

@@ -195,13 +195,6 @@ class LossTable:
         log_w = np.minimum(log_expm1(part) - log_expm1(self.t[left + 1] - self.t[left]), 0.0)
         return logaddexp(self.log_delta[left] + log1mexp(log_w), self.log_delta[left + 1] + log_w)
 
-    def larger(self, other: LossTable) -> LossTable:
-        """The larger of two profiles, where either has a point."""
-        if self is other:
-            return self
-        t = np.union1d(self.t, other.t)
-        return LossTable(t, np.maximum(self.log_profile(t), other.log_profile(t)))
-
     def lines(self) -> tuple[Array, Array]:
         """A few thousand points ``(t, log delta)``: enough for epsilon to five digits at every delta.
 
