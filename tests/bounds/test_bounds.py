@@ -81,7 +81,7 @@ def test_probe_is_close_to_the_answer(base):
     for law in LAWS:
         found = bounds_for(base, law)
         answer = min(item.epsilon(math.log(1e-6)).value for item in found)
-        assert min(item.probe(math.log(1e-6)) for item in found) == pytest.approx(answer, rel=5e-3)
+        assert min(item.probe(math.log(1e-6)) for item in found) == pytest.approx(answer, rel=1e-2)
 
 
 def test_methods_and_groups_select_by_name():
