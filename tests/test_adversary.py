@@ -22,6 +22,7 @@ def rounds(base: Guarantee) -> int:
     return 10 if isinstance(base, ZCDP) else 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "delta"),
     [

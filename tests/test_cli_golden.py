@@ -18,7 +18,11 @@ SAMPLED = ("bound.", "compare.", "plan.")
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
-@pytest.mark.parametrize("name", [*goldens(), "errors.txt"])
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] if name.startswith(("compare.", "plan.", "errors.")) and ".help." not in name else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in (*goldens(), "errors.txt")])
 def test_golden_file(name: str) -> None:
     text, kept = text_of(name), golden(name)
     if text != kept and name.startswith(SAMPLED) and ".help." not in name:

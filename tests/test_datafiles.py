@@ -396,6 +396,7 @@ def test_malformed_files_are_refused_in_one_clear_line(write, kind, capsys):
         assert path in err
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_still_curves(write):
     rng = random.Random(20220)
     names = [name for name in CURVE_FILES if name.rpartition(".")[2] in ("csv", "json", "yaml")]

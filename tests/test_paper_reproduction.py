@@ -221,6 +221,7 @@ def test_scores_are_what_the_experiment_needs():
     assert set(counts.tolist()) == {digits.RUNS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 700, 1223])
 def test_a_recorded_run_can_be_run_again(index):
     pytest.importorskip("sklearn", reason="the dependency group paper is not installed")
@@ -363,6 +364,7 @@ def test_best_guess_limit():
 # ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", claims.ALL, ids=lambda check: check.__name__)
 def test_claim(check):
     claim = check()

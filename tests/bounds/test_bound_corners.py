@@ -71,6 +71,7 @@ def test_lemma_22_where_k_rarely_ends_below_the_cutoff():
     assert float(lemma_22(law, flat).rdp(np.array([2.0]))[0]) == pytest.approx(float(true), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_loss_of_hundreds_of_units():
     # one mechanism has delta 0.2 at epsilon 752
     base, law = Laplace(0.118482862253726), Binomial(558, 0.7579899359918868)

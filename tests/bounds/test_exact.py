@@ -134,6 +134,7 @@ def test_where_the_losers_do_not_come_in_order(law, q, p, epsilon, path, pointwi
     assert least <= certified <= pointwise * (1.0 + 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "q", "p", "epsilon", "path", "pointwise"), COUNTEREXAMPLES)
 def test_the_path_is_the_price(law, q, p, epsilon, path, pointwise):
     two = np.array(q), np.array(p)

@@ -52,6 +52,7 @@ def test_pure_known_values():
     assert refined_pure(1.0, half) == pytest.approx(4.73, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_pure_search_among_thousands_of_runs():
     """Many cells hold nearly the supremum there, for a small ε."""
     law = FinitePmf(((2, 0.3127), (26, 0.4613), (1706, 0.1826), (8978, 0.0434)))

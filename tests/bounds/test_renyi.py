@@ -220,6 +220,7 @@ def test_between_one_run_and_the_paper():
             assert np.all(found <= sharper * (1.0 + SLACK))
 
 
+@pytest.mark.slow
 def test_no_bound_is_below_an_enumerated_search():
     """Finite mechanisms, their exact guarantee, and every output law of the search in 50 digits."""
     rng = random.Random(13)
@@ -248,6 +249,7 @@ def test_no_bound_is_below_an_enumerated_search():
             assert pairs.largest_loss() <= refined_pure(base.pure_epsilon, law) * (1.0 + 1e-11) + 1e-14
 
 
+@pytest.mark.slow
 def test_extreme_laws_stay_finite():
     log_delta = math.log(1e-6)
     for law in (

@@ -100,6 +100,7 @@ def test_the_curve_is_finite_positive_and_never_decreases(base):
     assert base.rdp(math.inf) == math.inf
 
 
+@pytest.mark.slow
 def test_large_orders_use_a_valid_closed_form():
     for rate, sigma, order in ((0.01, 1.0, 3000), (0.5, 0.1, 60), (1e-4, 0.05, 40)):
         value = float(sampled_gaussian_rdp(rate, sigma, np.array([float(order)]))[0])
@@ -166,6 +167,7 @@ def test_steps_are_counted_in_exact_arithmetic():
         steps_from_epochs(100, 200, 1)
 
 
+@pytest.mark.slow
 def test_nothing_revealed_costs_nothing_and_no_sampling_is_the_gaussian():
     tnb, poisson = TruncatedNegativeBinomial.with_mean(10.0, eta=0.5), Poisson(10.0)
     for law in (tnb, poisson, Fixed(5)):
@@ -196,6 +198,7 @@ def test_the_papers_model():
     assert plan_step(PAPER.core.loss_steps()) == pytest.approx(1e-4, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_gap_is_small_for_every_law():
     laws = [TruncatedNegativeBinomial.with_mean(10.0, eta=eta) for eta in (1.0, 0.5, 0.0, -0.5)]
     for law in (*laws, Poisson(10.0)):
@@ -204,6 +207,7 @@ def test_the_gap_is_small_for_every_law():
         assert 0.99 * answer.epsilon < answer.lower.epsilon <= answer.epsilon
 
 
+@pytest.mark.slow
 def test_the_naive_composition_is_convolved_too():
     accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     base = DPSGD(0.01, 1.0, 200)
@@ -219,6 +223,7 @@ def test_the_naive_composition_is_convolved_too():
     )
 
 
+@pytest.mark.slow
 def test_a_training_run_with_a_noisy_score():
     both = compose(PAPER, Gaussian(20.0))
     assert epsilon_from_profile(both, LOG_1E5) == pytest.approx(2.39117, abs=2e-5)
@@ -285,6 +290,7 @@ def _reference(part, accounting):
     return accounting.from_randomized_response(flip, 2, value_discretization_interval=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MIXES if name != "dpsgd-small"])
 def test_compositions_agree_with_dp_accounting(name):
     accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
@@ -319,6 +325,7 @@ def test_the_finite_pair_lies_just_below_the_profile(name):
         assert math.log(delta) - 0.02 <= below <= math.log(delta) + 1e-7
 
 
+@pytest.mark.slow
 def test_a_part_whose_losses_are_smaller_than_the_grid_is_no_part_of_the_pair():
     parts = (DPSGD(4e-6, 1.24, 300_000), 1), (PureDP(0.158), 39)
     pair = Convolution(parts).attained_pair
@@ -364,6 +371,7 @@ def test_what_cannot_be_convolved_falls_back_to_the_curve():
     assert any("Rényi" in warning for warning in mixed.warnings)
 
 
+@pytest.mark.slow
 def test_repetition_merges_steps():
     twice = repeat(DPSGD(0.01, 1.0, 100), 2)
     once = DPSGD(0.01, 1.0, 200)

@@ -20,6 +20,7 @@ from hpcalc.questions import bound
 mp.mp.dps = 50
 
 
+@pytest.mark.slow
 def test_a_grid_below_is_a_post_processing():
     """Whatever the outcomes and the step: no divergence grows, in either direction, and no mass is made."""
     rng = np.random.default_rng(5)
@@ -37,6 +38,7 @@ def test_a_grid_below_is_a_post_processing():
                 assert below <= math.exp(float(pair.log_profile_of(direction, t))) + 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base",
     [
@@ -50,6 +52,7 @@ def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
     assert 0.0 <= epsilon <= bound(base, Poisson(3.0), delta=1e-6, method="paper").epsilon * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_one_direction_may_need_another_table():
     # with the record a step's loss is rarely huge; without it never is
     base = DPSGD(2.3e-5, 0.2975, 496)
@@ -71,6 +74,7 @@ def test_no_grid_for_losses_below_the_doubles():
     assert any("Rényi curve is used instead" in warning for warning in base.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [
@@ -87,6 +91,7 @@ def test_a_part_that_reveals_next_to_nothing_changes_next_to_nothing(parts):
     assert whole.epsilon >= alone.lower.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [DPSGD(4.4e-6, 0.31, 861), DPSGD(6e-6, 0.285, 523)], ids=repr)
 def test_steps_whose_losses_are_mostly_smaller_than_the_grid(base):
     # far out the table's region is found less well at some ranks than at later ones
@@ -98,6 +103,7 @@ def test_steps_whose_losses_are_mostly_smaller_than_the_grid(base):
         assert answer.lower.epsilon <= answer.epsilon
 
 
+@pytest.mark.slow
 def test_steps_that_take_everyone_are_gaussian_steps():
     full, plain = DPSGD(1.0, 2.0, 10), Gaussian(2.0 / math.sqrt(10.0))
     assert full.core == plain

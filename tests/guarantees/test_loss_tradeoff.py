@@ -41,6 +41,7 @@ def of_corners(curve):
     return log_delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("direction", [0, 1])
 def test_safe_and_attained_curves_enclose_the_profile_of_their_direction(name, direction):
@@ -76,6 +77,7 @@ def test_points_are_convex_and_their_lines_support_them(name, kind):
                 assert np.all((rest_w[i] - rest_w) / s - (rest_x[i] - rest_x) >= -1e-9 * rest_x[i] - 1e-14)
 
 
+@pytest.mark.slow
 def test_both_directions_agree_with_dp_accounting():
     accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     base = DPSGD(0.01, 0.8, 100)

@@ -45,6 +45,7 @@ def check(rng) -> None:
         np.testing.assert_allclose(points.w.u, w, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_mixtures_of_random_mechanisms(rng):
     for _ in range(150):
         check(rng)

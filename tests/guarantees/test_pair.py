@@ -90,6 +90,7 @@ def test_tradeoff_points_are_events_of_the_two_laws_in_neyman_pearson_order(rng)
             assert (lines <= curve.w.u[None] + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_region_contains_every_event_of_either_direction(rng):
     for _ in range(100):
         two = random_two(rng)

@@ -34,6 +34,7 @@ def check(rng, tight: float | None) -> None:
         assert (excess(pair, joint(two, chosen, rate)) > -1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("few", "times", "tight"), [(sampled.FEW, 150, 1e-4), (0, 15, None)])
 def test_both_variants_in_both_directions_by_outcomes_and_by_nodes(rng, monkeypatch, few, times, tight):
     monkeypatch.setattr(sampled, "FEW", few)
@@ -41,6 +42,7 @@ def test_both_variants_in_both_directions_by_outcomes_and_by_nodes(rng, monkeypa
         check(rng, tight)
 
 
+@pytest.mark.slow
 def test_between_a_run_on_the_rest_and_the_composition_of_both():
     search, final = pair_of(Gaussian(1.0)), pair_of(Gaussian(2.0))
     log_delta = math.log(1e-6)

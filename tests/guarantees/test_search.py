@@ -26,6 +26,7 @@ def nodes_of(two, rng):
         return t, np.log([divergence(two, math.exp(x)) for x in t])
 
 
+@pytest.mark.slow
 def test_nodes_of_a_convex_profile_come_back(rng):
     for _ in range(300):
         two = random_two(rng)

@@ -31,17 +31,20 @@ ENCLOSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("setting", "delta", "below", "above"), ENCLOSED)
 def test_between_the_two_estimates_of_dp_accounting(setting, delta, below, above):
     assert below <= epsilon(DPSGD(*setting), delta) <= 1.001 * above
 
 
+@pytest.mark.slow
 def test_values_that_the_curve_alone_made_many_times_larger():
     # the Rényi curve says 2.2435 and 0.2246; dp-accounting on coarse grids 0.2469 and 0.0514
     assert epsilon(DPSGD(1e-4, 1.0, 100_000), 1e-10) == pytest.approx(0.23547, rel=1e-4)
     assert epsilon(DPSGD(1e-6, 0.8, 1_000_000), 1e-10) == pytest.approx(0.009861, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", [(5.72e-4, 1.01), (1.351e-4, 0.6356), (0.01, 1.0), (2e-5, 1.77), (1e-6, 0.3), (0.3, 5.0)]
 )
@@ -85,6 +88,7 @@ def random_base(rng):
     return compose(*parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_more_runs_never_cost_less(seed):
     base = random_base(np.random.default_rng(seed))

@@ -44,6 +44,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "law", "delta"), FEW, ids=lambda x: repr(x)[:40])
 def test_mechanism_of_few_outcomes_meets_every_order(base, law, delta):
     found = lower(base, law, delta)

@@ -33,6 +33,7 @@ def test_an_answer_shows_itself(name: str) -> None:
     assert "<=" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_equal_where_they_say_the_same(name: str) -> None:
     answer = ANSWERS[name]()
@@ -42,6 +43,7 @@ def test_answers_are_equal_where_they_say_the_same(name: str) -> None:
     assert answer not in (ANSWERS[name](2e-2), 3)
 
 
+@pytest.mark.slow
 def test_an_answer_draws_itself(tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")
     answer = ANSWERS["utility"]()

@@ -46,6 +46,7 @@ def of(panel: Panel, kind: str) -> Series:
     return next(series for series in panel.series if series.kind == kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _TITLES)
 def test_every_answer_has_its_pictures(answers: dict[str, Any], kind: str) -> None:
     panels = panels_of(answers[kind])
@@ -61,6 +62,7 @@ def test_every_answer_has_its_pictures(answers: dict[str, Any], kind: str) -> No
         assert len(set(styles)) == len(styles)
 
 
+@pytest.mark.slow
 def test_the_lower_bound_stays_below_the_profile(answers: dict[str, Any]) -> None:
     panel = panels_of(answers["bound"])[1]
     whole, area = panel.series[0], of(panel, "area")
@@ -77,6 +79,7 @@ def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, Any]) -
         assert line.y[near] == pytest.approx(mark.y[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_law_has_one_style_in_every_picture(answers: dict[str, Any]) -> None:
     styles: dict[str, set[int]] = {}
     for kind in ("compare", "sweep", "plan"):
@@ -89,6 +92,7 @@ def test_a_law_has_one_style_in_every_picture(answers: dict[str, Any]) -> None:
     assert {panel.series[0].style for panel in panels_of(answers["utility"])} == {tnb}
 
 
+@pytest.mark.slow
 def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, Any]) -> None:
     renyi, profile = panels_of(answers["bound"])
     for panel in (renyi, profile):
@@ -102,6 +106,7 @@ def test_the_answer_lies_on_its_curve_and_the_limit_is_drawn(answers: dict[str, 
     assert "limit ε = 5" in text_chart(profile, 60)
 
 
+@pytest.mark.slow
 def test_the_recommended_plan_is_marked_at_its_runs_or_its_noise(answers: dict[str, Any]) -> None:
     noise = hp.plan(None, "poisson", solve_for="gaussian", mean=3.0, target_epsilon=2.0)
     for answer, label in ((answers["plan"], "runs, 95 % quantile"), (noise, "value of gaussian")):
@@ -113,6 +118,7 @@ def test_the_recommended_plan_is_marked_at_its_runs_or_its_noise(answers: dict[s
     assert ring.x == (noise.best.value,)
 
 
+@pytest.mark.slow
 def test_the_renyi_panel_of_dp_sgd_ends_where_nothing_is_decided() -> None:
     answer = hp.bound(hp.DPSGD(0.0042667, 1.1, 1000), hp.Poisson(10.0), delta=1e-5)
     assert max(panels_of(answer)[0].series[0].y) <= 6.0 * answer.epsilon
@@ -137,6 +143,7 @@ def test_drawing_evaluates_no_bound(answers: dict[str, Any], monkeypatch: pytest
         assert panels_of(answers[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "result",
     [
