@@ -9,7 +9,6 @@ import numpy as np
 from hpcalc.bounds.bound import RenyiBound
 from hpcalc.bounds.paper import corollary_3, lemma_20, theorem_6
 from hpcalc.conversion import RenyiCurve
-from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law, Poisson, RunCount, Threshold
 from hpcalc.logspace import Array, softplus
@@ -31,20 +30,9 @@ def corollary_16(base: Guarantee, law: RunCount, line: int) -> RenyiBound:
     ====  =========  ========  ========================================================
 
     Lines 2, 3 and 5 need ``a >= 2`` so that ``b >= 1``; smaller orders take the value at order 2 (Remark 5).
-
-    Parameters
-    ----------
-    base : Guarantee
-        One run.
-    law : Threshold
-        Carries p.
-    line : int
-        1 to 5.
     """
     assert isinstance(law, Threshold)
     log_inverse_p = -math.log(law.accept)
-    if line not in (1, 2, 3, 4, 5):
-        raise InvalidInput("line", line, "Corollary 16 has lines 1 to 5")
     pure = base.pure_epsilon
 
     def rdp(orders: Array) -> Array:
@@ -52,17 +40,16 @@ def corollary_16(base: Guarantee, law: RunCount, line: int) -> RenyiBound:
         if line in (2, 3, 5):
             a = np.maximum(a, 2.0)
         h = a - 1.0
-        if line == 1:
-            return np.asarray(base.rdp(a) + log_inverse_p + log_inverse_p / h, dtype=float)
-        if line == 4:
-            return np.asarray(base.rdp(a) + pure + log_inverse_p / h, dtype=float)
         # (1 - 1/b) rdp(b) at b = a - 1; at b = 1 nothing is left of it
         test = np.where(h > 1.0, (1.0 - 1.0 / h) * base.rdp(np.maximum(h, 1.0 + 1e-12)), 0.0)
-        if line == 2:
-            return np.asarray(base.rdp(a) + test + 2.0 * log_inverse_p / h, dtype=float)
-        if line == 3:
-            return np.asarray(base.rdp(2.0 * a - 1.0) + test + 1.5 * log_inverse_p / h, dtype=float)
-        return np.asarray(pure + test + log_inverse_p / h, dtype=float)
+        first, second, times = {
+            1: (base.rdp(a), log_inverse_p, 1.0),
+            2: (base.rdp(a), test, 2.0),
+            3: (base.rdp(2.0 * a - 1.0), test, 1.5),
+            4: (base.rdp(a), pure, 1.0),
+            5: (pure, test, 1.0),
+        }[line]
+        return np.asarray(first + second + times * log_inverse_p / h, dtype=float)
 
     return RenyiBound(f"corollary-16-line-{line}", f"Corollary 16, line {line}", RenyiCurve(rdp, base.orders))
 
@@ -72,16 +59,6 @@ def proposition_17(epsilon: float, runs: int, orders: Array | float) -> Array:
 
     ``k ε - k log(1+e^-ε)/(a-1)``: composition cannot be beaten by more than that, so no bound for a random K may be
     applied to a fixed one.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of one run, >= 0.
-    runs : int
-        k >= 1.
-    orders : array_like
-        Orders > 1.
-
     """
     order = np.asarray(orders, dtype=float)
     return np.asarray(runs * (epsilon - float(softplus(-epsilon)) / (order - 1.0)), dtype=float)

@@ -68,7 +68,6 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else module
 
 
-@pytest.mark.slow
 def test_imports_point_downwards() -> None:
     assert {room(module) for module in modules()} == set(FLOOR)
     upward = [
