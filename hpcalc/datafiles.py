@@ -44,15 +44,11 @@ class Points(dict[float, float]):
         self.warnings = list(warnings)
 
 
-def _key(node: Node) -> str:
-    return node.text.strip().lower().replace("-", "_").replace(" ", "_")
-
-
 def _picked(source: Source, item: Node, columns: Columns) -> list[tuple[Node, Node] | None]:
     """The pair of a mapping that each column is; None where there is none and none is needed."""
     picked = []
     for index, (what, wanted) in enumerate(columns.items()):
-        hits = [pair for pair in item.children if _key(pair[0]) in wanted]
+        hits = [pair for pair in item.children if pair[0].key in wanted]
         if len(hits) > 1:
             both = " and ".join(shown(name.text) for name, _ in hits[:2])
             source.refuse(f"has two columns for the {what}, {both}: keep one", hits[0][0])
@@ -78,7 +74,7 @@ def _rows(source: Source, node: Node, columns: Columns) -> list[Row]:
         else:
             values = f"{len(item.children)} values where a pair is expected"
             source.refuse(f"{values}: give {first},{second}, or name the columns", item)
-    if node.kind == "mapping" and any(_key(name) == "hpcalc_version" for name, _ in node.children):
+    if node.kind == "mapping" and any(name.key == "hpcalc_version" for name, _ in node.children):
         # an answer of hpcalc says null where nothing is known
         return [row for row in rows if any(not value.empty for value in row[1:])]
     return rows
@@ -92,7 +88,7 @@ def _items(source: Source, node: Node, columns: Columns) -> Sequence[Node]:
         source.refuse("holds no points", node)
     if node.kind == "list":
         return node.children
-    values = {_key(name): value for name, value in node.children}
+    values = {name.key: value for name, value in node.children}
     if "cases" in values:
         source.refuse("holds several cases: keep one", node)
     for wrapper in _WRAPPERS[source.parameter]:
@@ -126,9 +122,6 @@ def _add(source: Source, points: dict[float, float], x: float, y: float, what: s
     if x in points and points[x] != y:
         source.refuse(f"{what} {x:g} is given twice with different values ({points[x]!r} and {y!r}): keep one", at)
     points[x] = y
-
-
-# -- Curves
 
 
 def read_rdp(path: str) -> Points:
@@ -225,9 +218,6 @@ def read_profile(path: str) -> Points:
     return profile
 
 
-# -- Laws of K, scores
-
-
 def read_pmf(path: str) -> dict[int, float]:
     """A law of the number of runs: k to its probability; a plain list begins at 0 runs."""
     source = Source("pmf", path)
@@ -291,13 +281,13 @@ def _score_cells(source: Source, tree: Node, column: str | None) -> Sequence[Nod
         return columns
     if tree.kind == "list" and items and items[0].kind == "mapping":  # a table
         names = [name for name, _ in items[0].children]
-        trials = column is None and {"value", "state"} <= set(map(_key, names))
-        wanted = "value" if trials else _key(names[_pick(source, names, column)])
+        trials = column is None and {"value", "state"} <= {name.key for name in names}
+        wanted = "value" if trials else names[_pick(source, names, column)].key
         cells = []
         for item in items:
             if item.kind != "mapping":
                 source.refuse("expected a list of mappings", item)
-            row = {_key(name): value for name, value in item.children}
+            row = {name.key: value for name, value in item.children}
             done = not trials or row.get("state", _NOTHING).text.rpartition(".")[2].upper() == "COMPLETE"
             cells.append(row[wanted] if done and wanted in row else Node("scalar", item.line))
         return cells
@@ -317,14 +307,11 @@ def _pick(source: Source, names: Sequence[Node], column: str | None) -> int:
             return 0
         source.refuse(f"has several columns: choose one with --column ({have})")
     hits = [i for i, name in enumerate(names) if name.text.strip() == column.strip()]
-    hits = hits or [i for i, name in enumerate(names) if _key(name) == _key(Node("scalar", 0, column))]
+    hits = hits or [i for i, name in enumerate(names) if name.key == Node("scalar", 0, column).key]
     if len(hits) != 1:
         problem = "no column" if not hits else "several columns"
         raise InvalidInput("column", column, f"{source.name} has {problem} of that name: it has {have}")
     return hits[0]
-
-
-# -- Histories
 
 
 def read_history(path: str) -> list[tuple[float, float, int]]:
@@ -332,7 +319,7 @@ def read_history(path: str) -> list[tuple[float, float, int]]:
     source = Source("history", path)
     tree = read_tree(source)
     if tree.kind == "mapping":
-        inner = next((value for key, value in tree.children if _key(key) == "history"), None)
+        inner = next((value for key, value in tree.children if key.key == "history"), None)
         if inner is None:
             source.refuse("has no key history: give an Opacus state dict, or [[noise, rate, steps], ...]", tree)
         tree = inner

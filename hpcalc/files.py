@@ -16,13 +16,12 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from hpcalc.errors import DataFileError, InvalidInput
 
-__all__ = ["INFINITE", "NUMBER", "Node", "Source", "json_text", "nearest", "points_text", "read_bytes", "read_tree",
-           "shipped", "vanishes", "write_file", "yaml_text"]  # fmt: skip
+__all__ = ["INFINITE", "NUMBER", "Node", "Source", "json_text", "nearest", "points_text", "read_tree", "shipped",
+           "vanishes", "write_file", "yaml_text"]  # fmt: skip
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
@@ -35,8 +34,6 @@ _NAN = re.compile(r"[+-]?\.?nan", re.IGNORECASE)
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-
-
 # what YAML takes plain values for; a tag of any other kind was written by hand
 _TAGS = {
     "scalar": ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge"),
@@ -54,6 +51,11 @@ class Node:
     text: str = ""  # of a scalar, as it stands in the file
     plain: bool = False  # whether it stands there without quotes
     children: tuple[Any, ...] = ()  # nodes of a list, pairs of nodes, key and value, of a mapping
+
+    @property
+    def key(self) -> str:
+        """A word as a key: ``Noise multiplier`` and ``noise-multiplier`` are one."""
+        return self.text.strip().lower().replace("-", "_").replace(" ", "_")
 
     @property
     def empty(self) -> bool:
@@ -91,24 +93,20 @@ class Source:
         if node.kind != "scalar":
             self.refuse(f"{what} must be one number, not a {node.kind}", node)
         text = node.text.strip()
-        if node.empty:
-            self.refuse(f"{what} is missing", node)
-        if INFINITE.fullmatch(text):
-            if infinite:
-                return math.inf
-            self.refuse(f"{what} must be finite, not {text}", node)
-        if _NAN.fullmatch(text):
-            self.refuse(f"{what} is not a number (nan)", node)
-        if not NUMBER.fullmatch(text):
-            hint = ": write a decimal point" if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) else ""
-            self.refuse(f"{what} must be a number, not {shown(text)}{hint}", node)
-        if _OCTAL.fullmatch(text):
-            self.refuse(f"{what} {text} looks octal: write a decimal number without leading zeros", node)
-        if math.isinf(float(text)):
-            self.refuse(f"{what} {shown(text)} is too large for a number", node)
-        if vanishes(text):
-            return -SMALLEST if text.startswith("-") else SMALLEST
-        return float(text)
+        if infinite and INFINITE.fullmatch(text):
+            return math.inf
+        if not NUMBER.fullmatch(text) or _OCTAL.fullmatch(text) or math.isinf(float(text)):
+            comma = ": write a decimal point" if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) else ""
+            problems = (
+                (node.empty, "is missing"),
+                (INFINITE.fullmatch(text), f"must be finite, not {text}"),
+                (_NAN.fullmatch(text), "is not a number (nan)"),
+                (not NUMBER.fullmatch(text), f"must be a number, not {shown(text)}{comma}"),
+                (_OCTAL.fullmatch(text), f"{text} looks octal: write a decimal number without leading zeros"),
+                (True, f"{shown(text)} is too large for a number"),
+            )
+            self.refuse(f"{what} {next(told for wrong, told in problems if wrong)}", node)
+        return math.copysign(SMALLEST, float(text)) if vanishes(text) else float(text)
 
 
 def vanishes(text: str) -> bool:
@@ -129,11 +127,7 @@ def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | N
     return next(iter(get_close_matches(word, list(choices), n=1, cutoff=cutoff)), None)
 
 
-# -- Reading
-
-
-def read_bytes(source: Source) -> bytes:
-    """What a file or standard input holds, at most 16 MiB."""
+def _read(source: Source) -> bytes:
     try:
         if source.path == "-":
             data = sys.stdin.buffer.read(_MAX_BYTES + 1)
@@ -160,7 +154,7 @@ def read_tree(source: Source) -> Node:
 
     A table with a header is a list of mappings, one without a header a list of lists or, of one column, of scalars.
     """
-    data = read_bytes(source)
+    data = _read(source)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         source.refuse("is UTF-16 text: save it as UTF-8")
     try:
@@ -171,17 +165,12 @@ def read_tree(source: Source) -> Node:
         source.refuse("holds control characters: it is not a text file", text.count("\n", 0, bad.start()) + 1)
     if not text.strip():
         source.refuse("is empty")
-    return _table(source, text) if _is_table(source, text) else _yaml(source, text)
-
-
-def _is_table(source: Source, text: str) -> bool:
     suffix = os.path.splitext(source.path)[1].lower()
-    if suffix in (".csv", ".tsv", ".txt"):
-        return True
-    if suffix in (".json", ".yaml", ".yml") or source.parameter == "spec" or text.lstrip()[:1] in "{[":
-        return False
-    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
-    return not re.match(r"\s*(- |---|[^,;\t]+:(\s|$))", first)
+    head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    tree = suffix in (".json", ".yaml", ".yml") or source.parameter == "spec" or text.lstrip()[:1] in "{["
+    if suffix in (".csv", ".tsv", ".txt") or not (tree or re.match(r"\s*(- |---|[^,;\t]+:(\s|$))", head)):
+        return _table(source, text, next((mark for mark in ";\t" if mark in head), ","))
+    return _yaml(source, text)
 
 
 def _yaml(source: Source, text: str) -> Node:
@@ -249,12 +238,10 @@ def _converted(source: Source, root: Any) -> Node:
     return convert(root, 0)[0]
 
 
-def _table(source: Source, text: str) -> Node:
+def _table(source: Source, text: str, delimiter: str) -> Node:
     import csv
     import io
 
-    head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
-    delimiter = next((mark for mark in ";\t" if mark in head), ",")
     rows: list[tuple[Node, ...]] = []
     if text.count(delimiter) + text.count("\n") > _MAX_VALUES:
         source.refuse(f"holds more than {_MAX_VALUES} values: give fewer points")
@@ -289,9 +276,6 @@ def _table(source: Source, text: str) -> Node:
     ))  # fmt: skip
 
 
-# -- Writing
-
-
 def json_text(value: Any, encoding: str = "utf-8") -> str:
     """A plain value as JSON; what the encoding cannot say is escaped."""
     import json  # as much start-up as all of this module
@@ -301,14 +285,10 @@ def json_text(value: Any, encoding: str = "utf-8") -> str:
 
 def _sayable(write: Callable[[bool], str], encoding: str) -> str:
     """A text in full where the encoding can say it, else in ASCII."""
-    try:
-        write(False).encode(encoding)
-    except UnicodeError:
-        return write(True)
-    return write(False)
+    text = write(False)
+    return text if text.encode(encoding, "ignore").decode(encoding) == text else write(True)
 
 
-@lru_cache(maxsize=1)
 def _dumper() -> Any:
     """PyYAML's fast dumper, with sentences one a line and with text that some reader takes for a number in quotes."""
     import yaml
@@ -319,15 +299,12 @@ def _dumper() -> Any:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    def sentences(dumper: Any, data: Sequence[Any]) -> Any:
-        block = bool(data) and all(isinstance(item, str) for item in data)
-        return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=False if block else None)
+        def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
+            block = bool(sequence) and all(isinstance(item, str) for item in sequence)
+            return super().represent_sequence(tag, sequence, False if block else flow_style)
 
-    for kind in (list, tuple):
-        Dumper.add_representer(kind, sentences)
-    for scalar in (float, int, str):  # a number that knows its direction of rounding is a number all the same
-        Dumper.add_multi_representer(scalar, base.yaml_representers[scalar])
-    Dumper.add_multi_representer(dict, base.yaml_representers[dict])
+    for kind in (float, int, str, dict):  # a number that knows its direction of rounding is a number all the same
+        Dumper.add_multi_representer(kind, base.yaml_representers[kind])
     Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{NUMBER.pattern}$"), list("+-.0123456789"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
@@ -346,26 +323,16 @@ def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None
     """Points of a curve under their ``name``, as the suffix of ``path`` says: ``.json``, ``.csv``, any other is YAML.
 
     Of a ``"profile"`` a δ below the smallest double is None, of ``"rdp"`` an ε where nothing is known.
-
-    Examples
-    --------
-    >>> print(points_text("p.csv", "profile", [{"epsilon": 1.0, "delta": 1e-6, "log10_delta": -6.0}]), end="")
-    epsilon,delta,log10_delta
-    1.0,1e-06,-6.0
     """
     unknown = math.inf if name == "rdp" else None
     rows = [{key: unknown if value is None else float(value) for key, value in point.items()} for point in points]
     suffix = os.path.splitext(path)[1].lower()
     if suffix == ".csv":
-        lines = [rows[0].keys() if rows else (), *(map(_cell, row.values()) for row in rows)]
-        return "".join(",".join(line) + "\n" for line in lines)
+        cells = (["" if value is None else repr(value) for value in row.values()] for row in rows)
+        return "".join(",".join(line) + "\n" for line in (rows[0] if rows else (), *cells))
     if suffix == ".json":  # has no infinity: the word stands for it
         return json_text({name: [{k: "inf" if v == math.inf else v for k, v in row.items()} for row in rows]})
     return yaml_text({name: rows})
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else repr(value)
 
 
 def write_file(path: str, text: str | bytes) -> None:
@@ -392,20 +359,15 @@ def write_file(path: str, text: str | bytes) -> None:
 
 
 def _replace(target: str, data: bytes, mode: int | None) -> None:
-    import tempfile
-
-    descriptor, temporary = tempfile.mkstemp(prefix=".hpcalc-", dir=os.path.dirname(target) or ".")
+    temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with open(temporary, "xb") as stream:
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        if mode is None:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)

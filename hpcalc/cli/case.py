@@ -170,6 +170,12 @@ class Case:
             raise CommandLineError(f"{self.label(key).rstrip(':=')}: {remedy}")
         raise self.located(InvalidInput(key, value, remedy))
 
+    def require(self, *rules: tuple[str, object, str]) -> None:
+        """Refuse the first (key, whether it is in its place, remedy) that is not."""
+        for key, legal, remedy in rules:
+            if not legal:
+                self.refuse(key, remedy)
+
     def written(self, command: str, options: Mapping[str, Option], *more: str, leave: Iterable[str] = ()) -> str:
         """A command line that asks another command, whose ``options`` these are, about the same case, and ``more``."""
         words = ["hpcalc", command]

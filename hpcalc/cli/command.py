@@ -32,11 +32,21 @@ class Option(click.Option):
         self, key: str, metavar: str, kind: Any, help: str, *,
         many: bool = False, default: Any = None, in_spec: bool = True, short: str = "",
     ) -> None:  # fmt: skip
-        value = {"type": kind, "nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
+        value = {"nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
         self.flag = f"--{key.replace('_', '-')}"
         super().__init__([self.flag, *([short] if short else [])], metavar=metavar or None, help=help, **value)
         self.key, self.kind, self.many, self.in_spec = key, kind, many, in_spec
         self.fallback = default if metavar else False
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The words that begin like this; file names are the shell's business."""
+        from click.shell_completion import CompletionItem
+
+        from hpcalc.cli.types import File
+
+        if isinstance(self.kind, File):
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(word) for word in self.kind.words if word.startswith(incomplete)]
 
     @property
     def variable(self) -> str | None:

@@ -12,7 +12,7 @@ from hpcalc.cli.case import Case, CommandLineError, Given, shown
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, require
 from hpcalc.files import nearest
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
@@ -38,16 +38,15 @@ def guarantee(case: Case) -> Guarantee:
 
 def some_guarantee(case: Case) -> Guarantee | None:
     """As :func:`guarantee`; None where nothing was given (a plan may solve for the guarantee itself)."""
-    if case["group"] is not None and case["subset"] is not None:
-        case.refuse("group", "does not go with --subset: the records of one person are sampled one by one")
-    parts = list(_parts(case))
-    for part in case["run"] or ():
-        if not isinstance(part, Case):
-            case.refuse("run", "give a list of guarantees, e.g. - {dpsgd: [0.01, 1.1, 1000], times: 3}")
-        parts.append(_item(part))
+    case.require(
+        ("group", None in (case["group"], case["subset"]),
+         "does not go with --subset: the records of one person are sampled one by one"),
+        ("run", all(isinstance(part, Case) for part in case["run"] or ()),
+         "give a list of guarantees, e.g. - {dpsgd: [0.01, 1.1, 1000], times: 3}"),
+    )  # fmt: skip
+    parts = [*_parts(case), *map(_item, case["run"] or ())]
     if case["candidates"] is not None:
-        if parts:
-            case.refuse("candidates", "stands for the whole guarantee of one run: leave the others out")
+        case.require(("candidates", not parts, "stands for the whole guarantee of one run: leave the others out"))
         return _candidates(case)
     return _times(compose(*(_grouped(case, part) for part in parts)), case["compose"]) if parts else None
 
@@ -108,9 +107,6 @@ def _at(part: Case) -> str:
     return f"{part.spec}:{part.line}: " if part.spec else ""
 
 
-# -- candidates -------------------------------------------------------------------------------------------------------
-
-
 def _candidates(case: Case) -> Guarantee:
     """Settings with guarantees of their own, of which every run draws one; under ``composition`` the runs."""
     rows, weights, stated = settings_of(case)
@@ -118,14 +114,14 @@ def _candidates(case: Case) -> Guarantee:
     parts = tuple(_times(_grouped(case, _item(row, times=False)), case["compose"]) for row in rows)
     names = tuple(str(row.name) for row in rows)
     if case["dist"] == "composition":
-        if stated:
-            case.refuse("candidates", "with --dist composition every row is a run: leave the weights out")
         listed = Listed(parts, names, tuple(row["times"] or 1 for row in rows))
-        if case["k"] not in (None, listed.total):
-            case.refuse("k", f"the candidates are {listed.total} runs: leave --k out")
+        case.require(
+            ("candidates", not stated, "with --dist composition every row is a run: leave the weights out"),
+            ("k", case["k"] in (None, listed.total), f"the candidates are {listed.total} runs: leave --k out"),
+        )
         return listed
-    if any(row["times"] for row in rows):
-        case.refuse("candidates", "times is for --dist composition, where every row is a run: give weights")
+    told = "times is for --dist composition, where every row is a run: give weights"
+    case.require(("candidates", not any(row["times"] for row in rows), told))
     return WorstOf(parts, names) if weights is None else Mixture(parts, weights, names)
 
 
@@ -133,8 +129,8 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     """The candidates as trainings that share one noise multiplier, which is yet to be found."""
     rows, weights, _ = settings_of(case)
     shapes = [sampling(row) for row in rows]
-    if None in shapes:
-        case.refuse("candidates", "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting")
+    told = "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting"
+    case.require(("candidates", None not in shapes, told))
 
     def made(noise: float) -> Guarantee:
         parts = tuple(_times(_dpsgd(rate, noise, steps), case["compose"]) for rate, steps in filter(None, shapes))
@@ -143,14 +139,11 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     return made
 
 
-# -- DP-SGD in the words of a training script -------------------------------------------------------------------------
-
-
 def sampling(case: Case) -> tuple[float, int] | None:
     """Rate and steps of the training whose noise is solved for; the noise given with them, if any, is not used."""
     shape, given = _training(case, noise=False), case["dpsgd"] or ()
-    if len(given) + (shape is not None) > 1:
-        case.refuse("dpsgd", "--solve-for dpsgd-noise solves for one training: describe one")
+    alone = len(given) + (shape is not None) <= 1
+    case.require(("dpsgd", alone, "--solve-for dpsgd-noise solves for one training: describe one"))
     return (given[0][0], int(given[0][2])) if given else shape
 
 
@@ -162,32 +155,27 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
     if noise and case["noise_multiplier"] is None:
         raise CommandLineError(f"{_at(case)}--noise-multiplier is missing beside {case.label(asked[0]).rstrip(':=')}")
     rate, steps, epochs = case["sample_rate"], case["steps"], case["epochs"]
-    for key, one, flag in (
-        ("batch_size", rate, "--sample-rate"), ("accumulation", rate, "--sample-rate"), ("epochs", steps, "--steps")
-    ):  # fmt: skip
-        if one is not None and case[key] is not None:
-            case.refuse(key, f"says what {flag} says already: keep one of them")
-    if rate is None and (case["examples"] is None or case["batch_size"] is None):
+    said = "says what {} says already: keep one of them".format
+    case.require(
+        ("batch_size", None in (rate, case["batch_size"]), said("--sample-rate")),
+        ("accumulation", None in (rate, case["accumulation"]), said("--sample-rate")),
+        ("epochs", None in (steps, epochs), said("--steps")),
+    )
+    if rate is None and None in (case["examples"], case["batch_size"]):
         raise CommandLineError(f"{_at(case)}DP-SGD needs --sample-rate, or --examples and --batch-size")
     if steps is None and epochs is None:
         raise CommandLineError(f"{_at(case)}DP-SGD needs --steps or --epochs")
     if rate is None:
         from hpcalc.guarantees.dpsgd import steps_from_epochs
 
-        rate, counted = steps_from_epochs(
-            case["examples"], case["batch_size"], epochs or 1.0, case["accumulation"] or 1
-        )
+        accumulation = case["accumulation"] or 1
+        rate, counted = steps_from_epochs(case["examples"], case["batch_size"], epochs or 1.0, accumulation)
         return rate, steps or counted
-    if not 0.0 < rate <= 1.0:
-        raise InvalidInput("sample_rate", rate, "give a probability in (0, 1]: expected batch size / training set")
-    if steps is None:
-        if not epochs > 0.0:
-            raise InvalidInput("epochs", epochs, "give a number > 0")
-        steps = -int(-Fraction(str(epochs)) / Fraction(str(rate)) // 1)
-    return rate, steps
-
-
-# -- the law of K -----------------------------------------------------------------------------------------------------
+    require(
+        ("sample_rate", rate, 0.0 < rate <= 1.0, "give a probability in (0, 1]: expected batch size / training set"),
+        ("epochs", epochs, steps is not None or epochs > 0.0, "give a number > 0"),
+    )
+    return rate, steps or -int(-Fraction(str(epochs)) / Fraction(str(rate)) // 1)
 
 
 def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any]:
@@ -200,14 +188,13 @@ def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool 
     if case[dist] is None:
         # a cutoff or a mean alone says something about laws that the command chooses itself
         loose = ("mean", "max_runs", "clamp_runs", "at_least_one") if optional else ()
-        for key in parameters:
-            if key not in loose:
-                case.refuse(key, "belongs to a law of K: name it with --dist")
+        told = "belongs to a law of K: name it with --dist"
+        case.require(*((key, key in loose, told) for key in parameters))
         if optional:
             return {}
         raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(DISTS)}")
-    if "clamp_runs" in parameters and "max_runs" in parameters:
-        case.refuse("clamp_runs", "is another law than --max-runs: keep one of them")
+    both = {"clamp_runs", "max_runs"} <= parameters.keys()
+    case.require(("clamp_runs", not both, "is another law than --max-runs: keep one of them"))
     if case[dist] == "composition" and case["candidates"] is not None:
         parameters["k"] = getattr(base, "total", 1)
     if "pmf" in parameters:
@@ -235,32 +222,26 @@ def open_scale(parameters: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in parameters.items() if key not in scales}
 
 
-# -- what else is released, and how the search was run ----------------------------------------------------------------
-
-
 def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
     """Keyword arguments of the privacy questions: only what was given."""
     out = {key: case[key] for key in ("searches", "density", "examples", "unit", "subset") if case[key] is not None}
-    if case["subset"] == "auto" and "target_epsilon" not in case.options:
-        case.refuse("subset", "auto is for 'hpcalc plan', which looks for the best rate: give a number")
-    if case["subset"] not in (None, "auto") and not 0.0 < case["subset"] < 1.0:
-        case.refuse("subset", "give a sampling rate between 0 and 1, e.g. 0.1")
+    subset, both = case["subset"], {"then", "subset"} <= case.given.keys()
+    low, high = case["density"] or (1.0, 1.0)
+    case.require(
+        ("subset", subset != "auto" or "target_epsilon" in case.options,
+         "auto is for 'hpcalc plan', which looks for the best rate: give a number"),
+        ("subset", subset in (None, "auto") or 0.0 < subset < 1.0, "give a sampling rate between 0 and 1, e.g. 0.1"),
+        ("then_on", both or "then_on" not in case.given,
+         "says what --then saw of the records beside a --subset: give both"),
+        ("density", 0.0 < low <= 1.0 <= high, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH"),
+        ("density", "density" not in out or case["dist"] not in ("threshold", "composition"),
+         f"does not go with --dist {case['dist']}: its runs are not draws from one prior"),
+        *(("method", case["method"] != "paper" or key not in out, f"the paper has no bound for --{key}: leave it out")
+          for key in ("subset", "density")),
+    )  # fmt: skip
     if "then" in case.given:
         out["then"] = [_then(case, item, base) for item in case["then"]]
-    if "then_on" in case.given:
-        if "then" not in out or "subset" not in out:
-            case.refuse("then_on", "says what --then saw of the records beside a --subset: give both")
-        out["then_on"] = case["then_on"]
-    if "density" in out:
-        low, high = out["density"]
-        if not 0.0 < low <= 1.0 <= high:
-            case.refuse("density", "give LOW and HIGH with 0 < LOW <= 1 <= HIGH")
-        if case["dist"] in ("threshold", "composition"):
-            case.refuse("density", f"does not go with --dist {case['dist']}: its runs are not draws from one prior")
-    for key in ("subset", "density"):
-        if case["method"] == "paper" and key in out:
-            case.refuse("method", f"the paper has no bound for --{key}: leave it out")
-    return out
+    return out | ({"then_on": case["then_on"]} if "then_on" in case.given else {})
 
 
 def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
@@ -295,7 +276,6 @@ def scores(case: Case) -> Any:
     """Pilot scores, if a file of them was given."""
     if case["scores"] is not None:
         return read_scores(case["scores"], case["column"], case["missing"], case["minimize"])
-    for key in ("column", "minimize", "missing"):
-        if case[key]:
-            case.refuse(key, "speaks about scores: give --scores FILE too")
+    told = "speaks about scores: give --scores FILE too"
+    case.require(*((key, not case[key], told) for key in ("column", "minimize", "missing")))
     return None

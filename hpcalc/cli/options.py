@@ -181,6 +181,6 @@ def select(command: str, keys: Iterable[str], silent: Iterable[str] = (), spec: 
             shared = [f"HPCALC_{key.upper()}"] if key in ("format", "delta") else []
             option.envvar = [f"HPCALC_{command.upper()}_{key.upper()}", *shared]
         if key == "format" and command == "bound":
-            option.kind = option.type = Choice(*FORMATS, "statement")
+            option.kind = Choice(*FORMATS, "statement")
         found.append(option)
     return found

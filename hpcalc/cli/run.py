@@ -29,18 +29,23 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
         _check(command, cases, listed)
         answered = _answers(command, cases)
     except CommandLineError as error:
-        _annotate(str(error))
+        _annotate(str(error), *str(error).split(":")[:2])
         raise
     documents = [_document(case, result) for case, result in answered]
+    good = [(case, result) for case, result in answered if not _failed(result)]
     # files beside the answer come first: if one of them fails, stdout stays empty
-    for case, result in answered:
-        if not _failed(result):
-            _side_files(case, result)
+    for case, result in good:
+        for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
+            path = _path(case, key)
+            if path is not None:
+                write_file(path, points_text(path, name, getattr(result, points)()))
+        if case["plot"] not in (None, "-"):
+            _plot(result, _path(case, "plot"))
     if cases[0]["save_spec"] is not None:
         write_file(cases[0]["save_spec"], spec_text(cases, listed))
     _write(cases, {"cases": documents} if listed else documents[0])
-    for case, result in answered:
-        if case["plot"] == "-" and not _failed(result):
+    for case, result in good:
+        if case["plot"] == "-":
             write_stdout("\n" + _plot(result, "-"))
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
@@ -56,9 +61,6 @@ def _format(case: Case) -> str:
     return str(case["format"])
 
 
-# -- before anything is computed --------------------------------------------------------------------------------------
-
-
 def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
     """What is wrong with where the answer goes, or with the list of cases."""
     first = cases[0]
@@ -66,35 +68,34 @@ def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
         names = ", ".join(str(case.name) for case in cases)
         raise CommandLineError(f"{first.spec}: holds {len(cases)} cases: choose one with --case: {names}")
     fmt = _format(first)
-    if first["quiet"] and fmt != "table":
-        first.refuse("quiet", f"shows the headline alone, which --format {fmt} has not: leave one of them out")
-    if first["quiet"] and first["explain"]:
-        first.refuse("quiet", "leaves out what --explain asks for: keep one of them")
+    first.require(
+        ("quiet", not first["quiet"] or fmt == "table",
+         f"shows the headline alone, which --format {fmt} has not: leave one of them out"),
+        ("quiet", not (first["quiet"] and first["explain"]), "leaves out what --explain asks for: keep one of them"),
+    )  # fmt: skip
     files: dict[str, str] = {}
     for case in cases:
-        if case["plot"] == "-" and fmt != "table":
-            case.refuse("plot", f"a chart in the terminal goes with --format table, not {fmt}")
-        if case["plot"] not in (None, "-") and not case["plot"].lower().endswith((".svg", ".png", ".pdf")):
-            case.refuse("plot", "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
+        plot = case["plot"]
+        case.require(
+            ("plot", plot != "-" or fmt == "table", f"a chart in the terminal goes with --format table, not {fmt}"),
+            ("plot", plot in (None, "-") or plot.lower().endswith((".svg", ".png", ".pdf")),
+             "give a file name that ends in .svg, .png or .pdf, or - for the terminal"),
+        )  # fmt: skip
         if case["require_max_epsilon"] and case["max_epsilon"] is None:
             where = f"{case.spec}:{case.line}: {case.name}: " if listed else case.place
             raise CommandLineError(f"{where}max-epsilon is missing, and --require-max-epsilon is set: give a limit")
         for key in ("profile_out", "rdp_out", "plot"):
             path = _path(case, key)
-            if path in (None, "-"):
-                continue
             if path in files:
                 case.refuse(key, f"{files[path]} would overwrite it: put {{name}} in the file's name")
-            files[path] = f"the case {case.name}" if listed else f"--{key.replace('_', '-')}"
+            if path not in (None, "-"):
+                files[path] = f"the case {case.name}" if listed else f"--{key.replace('_', '-')}"
 
 
 def _path(case: Case, key: str) -> Any:
     """A file of one case: ``{name}`` in it stands for the case's name."""
     name = (case.name or "").replace("/", "-").replace("\\", "-")
     return case[key] and case[key].replace("{name}", name)
-
-
-# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def _answers(command: Command, cases: Sequence[Case]) -> list[tuple[Case, Any]]:
@@ -133,9 +134,6 @@ def _document(case: Case, result: Any) -> dict[str, Any]:
     return {"name": case.name, **document} if case.name is not None else document
 
 
-# -- what is written --------------------------------------------------------------------------------------------------
-
-
 def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
     output = cases[0]["output"]
     asked: dict[str, Any] = {"echo": frozenset(_floats([case.values for case in cases])), "quiet": cases[0]["quiet"]}
@@ -155,22 +153,10 @@ def _floats(value: Any) -> Iterator[float]:
         yield from _floats(item)
 
 
-def _side_files(case: Case, result: Any) -> None:
-    for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
-        path = _path(case, key)
-        if path is not None:
-            write_file(path, points_text(path, name, getattr(result, points)()))
-    if case["plot"] not in (None, "-"):
-        _plot(result, _path(case, "plot"))
-
-
 def _plot(result: Any, path: str) -> str:
     from hpcalc.output.plots import plot_result
 
     return plot_result(result, path, width=terminal_width(), encoding=stdout_encoding()) or ""
-
-
-# -- what is said -----------------------------------------------------------------------------------------------------
 
 
 def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
@@ -193,7 +179,9 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
     else:
         return
     complain(f"hpcalc: {case.place}{text}")
-    _annotate(f"{case.place}{text}", case)
+    limited = case.given.get("max_epsilon")
+    line = (limited and limited.line) or case.line
+    _annotate(f"{case.place}{text}", *((case.spec, str(line)) if case.spec is not None else ()))
 
 
 def _way_out(case: Case, limit: str) -> str:
@@ -205,18 +193,10 @@ def _way_out(case: Case, limit: str) -> str:
     return case.written("plan", named("plan").options, *more, leave=leave)
 
 
-def _annotate(text: str, case: Case | None = None) -> None:
+def _annotate(text: str, file: str = "", line: str = "") -> None:
     """An error as GitHub shows it beside a line of the spec file."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return
-    file, line = "", ""
-    if case is None:
-        file, _, rest = text.partition(":")
-        line = rest.partition(":")[0]
-    elif case.spec is not None:
-        given = case.given.get("max_epsilon")
-        file, line = case.spec, str(given.line if given is not None and given.line else case.line)
-    for sign, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        text, file = text.replace(sign, code), file.replace(sign, code)
-    place = f" file={file.replace(':', '%3A').replace(',', '%2C')},line={line}" if line.isdigit() else ""
-    complain(f"::error{place}::{text}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        codes: dict[str, Any] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+        name = file.translate(str.maketrans({**codes, ":": "%3A", ",": "%2C"}))
+        place = f" file={name},line={line}" if line.isdigit() else ""
+        complain(f"::error{place}::{text.translate(str.maketrans(codes))}")

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Any
 
 from hpcalc.catalog import HINTS as SYNONYMS
 from hpcalc.errors import InvalidInput
 from hpcalc.files import INFINITE, NUMBER, nearest, vanishes
-
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[Any]
-else:  # generic only in newer releases of Click
-    _ParamType = click.ParamType
 
 __all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Line", "Number", "Orders", "Rate", "Text"]
 
@@ -46,10 +39,8 @@ HINTS = {
 }
 
 
-class Text(_ParamType):
+class Text:
     """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``); TAB offers ``words``."""
-
-    name = "text"
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -59,12 +50,6 @@ class Text(_ParamType):
         if not text.strip():
             raise InvalidInput(key, repr(text), "is empty")
         return text
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """The words that begin like this."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
 class Line(Text):
@@ -167,9 +152,3 @@ class File(Text):
             *most, last = self.words
             raise InvalidInput(key, text, f"give a file name that ends in {', '.join(most)} or {last}")
         return text
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """File names are the shell's business."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="file")]
