@@ -19,8 +19,8 @@ from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
 from hpcalc.files import shown as line_of
 
-__all__ = ["COMMAND_LINE", "ENVIRONMENT", "SPEC", "Case", "CommandLineError", "Given", "command_line", "environment",
-           "located", "merged", "shown"]  # fmt: skip
+__all__ = ["COMMAND_LINE", "ENVIRONMENT", "SPEC", "Case", "CommandLineError", "Given", "environment", "located",
+           "merged", "shown"]  # fmt: skip
 
 COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
 
@@ -50,26 +50,17 @@ class Given:
 Layer = Mapping[str, Given]
 
 
-def command_line(options: Mapping[str, Option], words: Mapping[str, Any]) -> dict[str, Given]:
-    """The layer of what Click's parser found."""
-    return {
-        key: Given(tuple(texts) if isinstance(texts, list) else (True,), options[key].flag)
-        for key, texts in words.items()
-    }
-
-
 def environment(options: Mapping[str, Option]) -> dict[str, Given]:
     """The layer of the environment: an option once, with exactly as many values as it takes."""
     layer = {}
     for key, option in options.items():
-        if option.variable is None:
-            continue
-        text = os.environ[option.variable]
-        value = tuple(text.split()) if option.nargs > 1 else text
-        if option.nargs > 1 and len(value) != option.nargs:
+        text = os.environ.get(option.variable or "", "")
+        words = tuple(text.split())
+        if text and option.nargs > 1 and len(words) != option.nargs:
             values = f"give exactly {option.nargs} values: {option.metavar}"
             raise CommandLineError(f"{option.variable}={shown(text)}: {values}")
-        layer[key] = Given((value,), f"{option.variable}=", ENVIRONMENT)
+        if text:
+            layer[key] = Given((words if option.nargs > 1 else text,), f"{option.variable}=", ENVIRONMENT)
     return layer
 
 

@@ -43,19 +43,18 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
     elif command == "plan" and result.best.cost is not None:
         told = replace(result.best.cost, explain=True).document()["explain"]
     elif command == "compare" and hasattr(result, "entries"):
-        priced = [(entry.runs, entry.cost.best) for entry in result.entries if entry.cost is not None]
+        priced = [(entry.runs, entry.cost and entry.cost.best) for entry in result.entries]
         best = [(runs, bound) for runs, bound in priced if bound is not None and runs is not None]
-        theorems = [
-            {
-                "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
-                "theorem": bound.source.citation,
-                "order": bound.order,
-                "conversion": bound.conversion,
-            }
-            for runs, bound in best
-        ]
         told = {
-            "theorems": theorems,
+            "theorems": [
+                {
+                    "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
+                    "theorem": bound.source.citation,
+                    "order": bound.order,
+                    "conversion": bound.conversion,
+                }
+                for runs, bound in best
+            ],
             "conditions": [*dict.fromkeys(text for _, one in best for text in one.source.conditions)],
         }
     elif command == "convert":

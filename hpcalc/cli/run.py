@@ -18,7 +18,6 @@ from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wan
 
 __all__ = ["execute"]
 
-_WORST_FIRST = (ExitCode.FILE_ERROR, ExitCode.WRONG_INPUT, ExitCode.NO_FINITE_BOUND, ExitCode.OVER_BUDGET, ExitCode.OK)
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 
@@ -49,8 +48,7 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
             write_stdout("\n" + _plot(result, "-"))
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
-    codes = {ExitCode(result.exit_code) for _, result in answered}
-    return next(code for code in _WORST_FIRST if code in codes)
+    return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0
 
 
 def _format(case: Case) -> str:

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from hpcalc.cli.case import SPEC, Case, CommandLineError, Given, command_line, environment, located, merged, shown
+from hpcalc.cli.case import SPEC, Case, CommandLineError, Given, environment, located, merged, shown
 from hpcalc.cli.command import Command, Option
 from hpcalc.cli.options import OPTIONS, PART
 from hpcalc.cli.types import HINTS, Integer, Number, Orders
 from hpcalc.errors import InvalidInput
-from hpcalc.files import Node, Source, nearest, read_tree
+from hpcalc.files import Node, Source, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
 __all__ = ["cases_of", "settings_of", "spec_text"]
@@ -40,8 +40,7 @@ class _Reader:
     """Turns mappings into layers of texts, in the form in which the command line would hand them over."""
 
     def __init__(self, source: Source, noun: str = "key", remedy: str = "see --help for the options") -> None:
-        self.source, self.noun, self.remedy = source, noun, remedy
-        self.spec = shown(source.name, 4096)
+        self.source, self.noun, self.remedy, self.spec = source, noun, remedy, shown(source.name, 4096)
 
     def layer(self, node: Node, known: Mapping[str, Option]) -> dict[str, Given]:
         """The options of a mapping."""
@@ -72,7 +71,8 @@ class _Reader:
     def texts(self, option: Option, node: Node) -> list[Any]:
         items = node.children if node.kind == "list" else (node,)
         if option.key in ("then", "run") and node.kind != "scalar":
-            return [self.part(item) for item in items]
+            # text has a grammar of its own, such as run
+            return [item.text if item.kind == "scalar" else self.part(item) for item in items]
         if option.key == "candidates" and node.kind == "list":
             return [node]
         if isinstance(option.kind, Orders):
@@ -84,16 +84,16 @@ class _Reader:
 
     def values(self, option: Option, node: Node) -> tuple[str, ...]:
         """The values of an option that takes several: a list, or (as in a variable) words in one text."""
-        words = node.text.split() if node.kind == "scalar" else ()
-        if len(words) == option.nargs:
-            return tuple(words)
-        if node.kind != "list" or len(node.children) != option.nargs:
+        words: Sequence[Any] = node.text.split() if node.kind == "scalar" else ()
+        if node.kind == "list":
+            words = [self.text(child, option) for child in node.children]
+        if len(words) != option.nargs:
             self.refuse(option, node, f"give a list of exactly {option.nargs} values: [{option.metavar}]")
-        return tuple(self.text(child, option) for child in node.children)
+        return tuple(words)
 
-    def part(self, node: Node) -> Any:
-        """A guarantee within a case: a mapping of options, or text with a grammar of its own such as ``run``."""
-        return node.text if node.kind == "scalar" else Case(PART, self.layer(node, PART), None, self.spec, node.line)
+    def part(self, node: Node) -> Case:
+        """A guarantee within a case."""
+        return Case(PART, self.layer(node, PART), None, self.spec, node.line)
 
     def text(self, node: Node, option: Option) -> str:
         """One text; a mapping is allowed where the command line has its own little grammar."""
@@ -121,20 +121,23 @@ class _Reader:
 
 
 # What the command line says of a total too; the rest is about the other cases.
-_OF_A_TOTAL = ("delta", "format", "output", "quiet", "explain", "spec", "case", "save_spec", "total",
+_OF_A_TOTAL = ("delta", "format", "output", "quiet", "explain", "spec", "case", "save_spec",
                "require_max_epsilon", "method", "conversion", "orders")  # fmt: skip
 
 
 def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bool]:
     """The questions a command line asks, and whether they are a list of cases."""
     options = command.options
-    typed, surroundings = command_line(options, words), environment(options)
+    typed = {
+        key: Given(tuple(texts) if isinstance(texts, list) else (True,), options[key].flag)
+        for key, texts in words.items()
+    }
+    surroundings = environment(options)
     asked = merged([typed, surroundings])
     if "spec" not in asked:
         case = Case(options, asked)
-        for key in ("case", "total"):
-            if case[key]:
-                case.refuse(key, "speaks about the cases of a spec file: give --spec too")
+        told = "speaks about the cases of a spec file: give --spec too"
+        case.require(*((key, not case[key], told) for key in ("case", "total")))
         return [case], False
     reader = _Reader(_Spec("spec", Case({"spec": options["spec"]}, asked)["spec"]))
     rows, listed = _rows(reader)
@@ -146,21 +149,17 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
             reader.source.refuse("--total: is for a list of cases, and this is one", rows[0][1])
         rows.append(("total", rows[0][1], {"total": typed["total"]}))
     cases = []
+    alone = {"max_epsilon"} if "total" in typed else set()  # then it is the total's
     for name, node, layer in rows:
-        total = "total" in layer
-        above = {key: one for key, one in typed.items() if key != "total" and (not total or key in _OF_A_TOTAL)}
-        if "total" in typed and "max_epsilon" in typed:  # then it is the total's alone
-            above = {key: one for key, one in above.items() if key != "max_epsilon"}
-            above |= {"max_epsilon": typed["max_epsilon"]} if total else {}
+        heard = {*_OF_A_TOTAL, *alone} if "total" in layer else typed.keys() - alone
+        above = {key: one for key, one in typed.items() if key != "total" and key in heard}
         cases.append(Case(options, merged([above, layer, surroundings]), name, reader.spec, node.line))
     chosen = cases[0]["case"]
-    if chosen is None:
-        return cases, listed
-    found = [case for case in cases if case.name == chosen]
+    found = [case for case in cases if chosen in (None, case.name)]
     if not found:
         names = ", ".join(str(case.name) for case in cases)
         raise CommandLineError(f"--case {shown(chosen)}: {reader.spec} has no case of that name: choose {names}")
-    return found, False
+    return found, listed and chosen is None
 
 
 def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given]]], bool]:
@@ -191,9 +190,6 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
     return rows, listed
 
 
-# -- candidates -------------------------------------------------------------------------------------------------------
-
-
 def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]:
     """The ``--candidates``: each a guarantee with a name, their weights (None: unknown), and whether those were given.
 
@@ -214,7 +210,7 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
     for number, item in enumerate(tree.children, 1):
         children = []
         for name, value in item.children:
-            key = name.text.strip().lower().replace("-", "_").replace(" ", "_")
+            key = name.key
             if value.empty:
                 continue
             if key == "weight":
@@ -245,9 +241,9 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
     """Weights that sum to 1, None where they are unknown; equal ones where none is given."""
     if not given:
         return (1.0 / count,) * count
+    unknown = [node.text.strip().lower() == "unknown" for node in given]
     if len(given) != count:
         source.refuse(f"{len(given)} of {count} settings have a weight: give all of them one, or none", given[0])
-    unknown = [node.text.strip().lower() == "unknown" for node in given]
     if all(unknown):
         return None
     if any(unknown):
@@ -263,16 +259,11 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
 
 
 def spec_text(cases: Sequence[Case], listed: bool) -> str:
-    """The same questions as a spec file that reads back.
-
-    Options at their defaults are left out, except delta, which a gate should state; files that the answer is written
-    to are left out too.
-    """
-    from hpcalc.files import yaml_text
-
-    mappings: list[dict[str, Any]] = []
+    """The same questions as a spec file that reads back: no defaults but delta, which a gate should state."""
+    mappings = []
     for case in cases:
+        # nor the files that the answer is written to
         kept = case.without(*(key for key, one in case.options.items() if not one.in_spec or one.group == "Output"))
-        mapping = {"name": case.name} if case.name is not None else {}
-        mappings.append(mapping | kept.plain(*(["delta"] if not kept.options["delta"].hidden else [])))
+        always = () if kept.options["delta"].hidden else ("delta",)
+        mappings.append(({} if case.name is None else {"name": case.name}) | kept.plain(*always))
     return yaml_text(mappings if listed else mappings[0])
