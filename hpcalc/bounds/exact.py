@@ -456,16 +456,19 @@ class Direction:
         """The best path at delta: from a path to the ε that it attains, from there to the path that is best at it."""
 
         def located(search: Search, before: _Located | None) -> _Located:
-            epsilon = 0.0 if before is None else before.epsilon
+            epsilon, below = 0.0 if before is None else before.epsilon, 0.5 * self.enough
             for _ in range(20):
-                # just below ε, where what is best there still adds something
-                lost = search.losers_before(epsilon * (1.0 - 0.5 * self.enough))
+                # just below ε, or as far below that what is best there still adds something
+                lost = search.losers_before(epsilon * (1.0 - below))
                 made = self._mechanism(search, lost, self.own)
                 found = made.epsilon(log_delta)
+                if found < epsilon * (1.0 - 10.0 * self.enough) and below < 0.5:
+                    below *= 10.0
                 # what is left is of the order of the square of the last step
-                if found <= epsilon * (1.0 + 10.0 * self.enough) or found == math.inf:
+                elif found <= epsilon * (1.0 + 10.0 * self.enough) or found == math.inf:
                     break
-                epsilon = found
+                else:
+                    epsilon = found
             epsilon = max(epsilon, found)
             if epsilon == math.inf:
                 return _Located(epsilon, 0.0, lost, 0.0)
