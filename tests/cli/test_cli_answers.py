@@ -61,6 +61,7 @@ def test_every_command_answers_in_every_format(command: str) -> None:
     validator().validate(documents[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_every_answer_is_legible_on_every_stream(command: str, encoding: str) -> None:
@@ -76,6 +77,7 @@ def test_every_answer_is_legible_on_every_stream(command: str, encoding: str) ->
             assert json.loads(out) == json.loads(run(f"{line} --format json")[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_colour_is_asked_for_and_never_in_machine_formats(command: str) -> None:
     for fmt in FORMATS:
@@ -239,6 +241,7 @@ def test_selection_answers_in_every_format() -> None:
     assert "Choosing one of 10 candidates" in run(f"{line} --explain")[1]
 
 
+@pytest.mark.slow
 def test_plans_for_the_noise() -> None:
     line = "plan --solve-for pure --target-epsilon 2 --law fixed:k=4"
     document = answer(line)

@@ -111,6 +111,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["$id"]
 
 
+@pytest.mark.slow
 def test_the_law_that_was_checked_is_the_law_that_is_drawn(folder: Path) -> None:
     (folder / "one.yaml").write_text("zcdp: 0.1\ndist: tnb\neta: 0\nmean: 10\nclamp-runs: 4\nmax-epsilon: 9\n")
     document = answer("draw --spec one.yaml --count 50")
@@ -136,6 +137,7 @@ SAME = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", SAME)
 def test_one_training_in_several_words(words: str, folder: Path) -> None:
     (folder / "opacus.json").write_text(json.dumps(OPACUS))
@@ -150,6 +152,7 @@ def test_where_there_is_no_k_to_draw(dist: str) -> None:
     assert "does not go with" in told(f"bound --pure 1 --dist {dist} --density 0.5 2")
 
 
+@pytest.mark.slow
 def test_a_grid_of_settings(folder: Path) -> None:
     (folder / "grid.csv").write_text("lr,batch_size,noise_multiplier,epochs\n0.1,10,1.1,6\n0.5,20,1.2,6\n")
     line = "bound --candidates grid.csv --examples 1000 --delta 1e-5 --format json"

@@ -58,6 +58,7 @@ def test_quantiles_of_geometric_laws_of_any_size():
             Poisson(3.0).quantile(p)
 
 
+@pytest.mark.slow
 def test_tails_against_scipy():
     from scipy import special, stats
 
@@ -139,6 +140,7 @@ def test_the_rarest_draws():
         assert [Geometric(gamma).sample(Bits(first, bit)) for first in (0, 1) for bit in (0, 1)] == draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [*LARGE, TNB.with_mean(1e4, eta=-0.99)], ids=repr)
 def test_a_thousand_draws_take_seconds(law):
     rng = random.Random(3)

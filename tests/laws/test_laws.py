@@ -41,6 +41,7 @@ CLOSED += [[Binomial(n, p) for n, p in ((1, 0.3), (1, 1.0), (2, 1e-9), (20, 0.5)
 CLOSED += [[TNB.from_log_gamma(eta, log_gamma) for log_gamma in LOG_GAMMAS] for eta in ETAS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("laws", CLOSED, ids=lambda laws: repr(laws[0]))
 def test_closed_forms(laws):
     for law, at in itertools.product(laws, RANKS):

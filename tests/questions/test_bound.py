@@ -73,6 +73,7 @@ def test_document():
     assert answer.exit_code is ExitCode.OK
 
 
+@pytest.mark.slow
 def test_every_document_is_plain_and_consistent(guarantee, laws):
     for runs in laws[::2]:
         answer = bound(guarantee, runs, delta=1e-6, max_epsilon=3.0, explain=True)
@@ -109,6 +110,7 @@ def test_no_guarantee_is_told(base, laws):
         assert answer.exit_code is ExitCode.NO_FINITE_BOUND
 
 
+@pytest.mark.slow
 def test_method_restricts_what_is_reported():
     everything = bound(ZCDP(0.1), tnb(10.0, eta=0.0))
     names = [item.method for item in everything.bounds]
@@ -164,6 +166,7 @@ def test_delta_zero():
     assert "delta" in none.document()["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "method"),
     [
@@ -242,6 +245,7 @@ def test_slack_is_counted():
     assert none.document()["lower_bound"]["epsilon"] is None
 
 
+@pytest.mark.slow
 def test_epsilon_never_rises_with_delta():
     for base in (Gaussian(1.0), ZCDP(0.1), PureDP(1.0), ApproxDP(0.5, 1e-10)):
         for law in (Poisson(10.0), tnb(10.0, eta=0.0)):
@@ -249,6 +253,7 @@ def test_epsilon_never_rises_with_delta():
             assert all(b <= a * (1.0 + 2e-4) for a, b in itertools.pairwise(values)), (base, law)
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_what_was_asked_before():
     first = bound(ZCDP(0.037), tnb(7.0, eta=0.5), delta=1e-7).document()
     for law in (Poisson(3.0), tnb(400.0, eta=0.0), Fixed(9)):
@@ -284,6 +289,7 @@ GRID_LAWS: list[Law] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-5, 3e-6, 1e-10])
 @pytest.mark.parametrize(
     "base", [Gaussian(0.5), Gaussian(1.2), Gaussian(3.0), ZCDP(0.005), ZCDP(0.07), ZCDP(1.0)], ids=repr
