@@ -191,6 +191,10 @@ class LawFamily:
         low, high = _RANGES.get(self._domain, (1e-300, 1e100))
         return (high, low) if LAWS[self.dist].safe == "up" else (low, high)
 
+    def document(self) -> dict[str, Any]:
+        """Its name and what is fixed, under the published keys."""
+        return {"dist": self.dist, **self.parameters}
+
     @property
     def label(self) -> str:
         """The law as ``--law`` writes it, without the open parameter."""

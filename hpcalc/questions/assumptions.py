@@ -30,13 +30,10 @@ class Item(NamedTuple):
     meaning: str
 
 
-def _items() -> Iterator[tuple[str, Item]]:
-    for stanza in shipped("manual/checklist.txt").split("\n\n"):
-        key, line, *meaning = stanza.splitlines()
-        yield key, Item(line, " ".join(meaning))
-
-
-CHECKLIST = dict(_items())
+CHECKLIST = {
+    key: Item(line, " ".join(meaning))
+    for key, line, *meaning in map(str.splitlines, shipped("manual/checklist.txt").split("\n\n"))
+}
 
 
 def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
@@ -66,15 +63,7 @@ def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
 
 
 def assumptions(base: Guarantee, runs: RunCount, asked: Asked) -> Iterator[str]:
-    """What a reviewer ticks for a case: each text is the line to tick, then what it means.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> from hpcalc.laws import Poisson
-    >>> next(assumptions(ZCDP(0.1), Poisson(10.0), Asked())).partition(". ")[0]
-    'Every run draws its candidate afresh from one fixed distribution'
-    """
+    """What a reviewer ticks for a case: each text is the line to tick, then what it means."""
     low, high = asked.density or (1.0, 1.0)
     cut = {"max_runs": None, "clamp_runs": None, "accept": None, **runs.parameters()}
     told = {**vars(asked), **cut, "runs": runs.max_runs if runs.max_runs is not None else "K", "low": low, "high": high}

@@ -18,9 +18,9 @@ from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.measures import Aims
-from hpcalc.questions.rows import gate, head, known, length_fields, upper
+from hpcalc.questions.rows import gate, head, known, upper
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import Accountant, Solution, Ticker, cost_fields, law_of_success, solve_runs, unreachable
+from hpcalc.questions.solving import Accountant, Solution, Ticker, law_of_success, solve_runs, unreachable
 
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
@@ -59,17 +59,10 @@ class CompareResult(Answer):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows under the published keys."""
-        out = []
-        for i, entry in enumerate(self.entries):
-            row = {"law": entry.law, **({"in_use": True} if self.in_use and i == 0 else {})}
-            if entry.runs is None or entry.cost is None:
-                row["epsilon"] = None
-            else:
-                row |= (
-                    length_fields(entry.runs, 95) | cost_fields(entry.cost, self.lower) | self.aims.fields(entry.runs)
-                )
-            out.append(row | known(reason=entry.reason))
-        return out
+        rows = [entry.fields(self.aims, 95, lower=self.lower) for entry in self.entries]
+        if self.in_use:
+            rows[0] = {"law": rows[0]["law"], "in_use": True, **rows[0]}
+        return rows
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -94,13 +87,7 @@ class CompareResult(Answer):
 
 
 def parse_sweep(text: str) -> list[float]:
-    """Means of a sweep, ``"mean=1:1000:30"``: from, to, how many, evenly spaced in the logarithm.
-
-    Examples
-    --------
-    >>> [round(mean, 6) for mean in parse_sweep("mean=1:100:3")]
-    [1.0, 10.0, 100.0]
-    """
+    """Means of a sweep, ``"mean=1:1000:30"``: from, to, how many, evenly spaced in the logarithm."""
     parts = re.fullmatch(r"\s*mean\s*=([^:]+):([^:]+):([^:]+)", str(text))
     try:
         low, high, count = map(float, parts.groups() if parts else ())
@@ -123,14 +110,10 @@ def compare(
     success_rate: float | None = None,
     scores: Iterable[float] | None = None,
     minimize: bool = False,
-    delta: float = 1e-6,
-    method: str = "best",
-    conversion: str = "best",
-    orders: Any = None,
     lower: bool = True,
     curves: bool = False,
     progress: Progress | None = None,
-    **release: Any,
+    **asked: Any,
 ) -> CompareResult:
     """Laws of K side by side: at one mean, at one ε, or at one chance of success.
 
@@ -153,16 +136,13 @@ def compare(
         The law that K is drawn from so far: a marked row, as it is, above the others.
     success_rate, scores, minimize
         As in ``utility``.
-    delta, method, conversion, orders
-        As in ``bound``.
-    lower : bool
-        Also evaluate lower bounds.
-    curves : bool
-        Also price each law at means around its row's, for a picture.
+    lower, curves : bool
+        Also evaluate lower bounds; also price each law at means around its row's, for a picture.
     progress : callable, optional
         Called with (done, expected) evaluations.
-    **release
-        Further arguments of ``bound``: what else is released, and how the search was run.
+    **asked
+        As in ``bound``: ``delta``, ``method``, ``conversion``, ``orders``, how the search was run, what else is
+        released.
 
     Examples
     --------
@@ -180,8 +160,7 @@ def compare(
     if not footing and all(family.given is None for family in families):
         given = math.inf if used is None or used.given is None else used.given.mean
         footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
-    asked = Asked(delta, method, conversion, orders, **release)
-    ask = Accountant(asked, Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
+    ask = Accountant(Asked(**asked), Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
     pricing = _Pricing(base, ask, lower)
     first = [] if used is None or used.given is None else [pricing.of(used, used.given)]
     if sweep is not None:
@@ -192,23 +171,16 @@ def compare(
     elif at_epsilon is not None:
         solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
-            raise unreachable(solved, at_epsilon, None, delta, "--at-epsilon")
+            raise unreachable(solved, at_epsilon, None, ask.asked.delta, "--at-epsilon")
         entries = [pricing.solved(item) for item in solved]
     elif at_success is not None:
         entries = [pricing.solved(law_of_success(family, at_success, aims)) for family in families]
     else:
         entries = [pricing.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
-        entries = [entry for entry in entries if not any(_same_law(entry, other) for other in first)]
+        entries = [entry for entry in entries if not any(entry.same_law(other) for other in first)]
     every = (*first, *entries)
     drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
-    return CompareResult(base, asked, every, footing, aims, bool(first), lower, drawn)
-
-
-def _same_law(one: Solution, other: Solution) -> bool:
-    """Whether two laws are one but for the last digits: the law in use may be a default too."""
-    if one.runs is None or other.runs is None:
-        return False
-    return one.family.label == other.family.label and math.isclose(one.runs.mean, other.runs.mean)
+    return CompareResult(base, ask.asked, every, footing, aims, bool(first), lower, drawn)
 
 
 def _one_footing(asked: dict[str, Any], success_rate: float | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +12,8 @@ from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_
 from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
-from hpcalc.questions.rows import (
-    DEFAULT_ORDERS,
-    curve_points,
-    delta_fields,
-    head,
-    known,
-    many_orders,
-    profile_points,
-    upper,
-)
+from hpcalc.questions import rows
+from hpcalc.questions.rows import upper
 
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
@@ -53,22 +44,22 @@ class ConvertResult(Answer):
         delta = self.to.get("delta") or 0.0
 
         def log_profile(epsilons: Array) -> Array:
-            known = self.base.log_profile(epsilons)
-            return np.where(epsilons >= self.epsilon, np.minimum(known, log_of_delta(delta)), known)
+            own = self.base.log_profile(epsilons)
+            return np.where(epsilons >= self.epsilon, np.minimum(own, log_of_delta(delta)), own)
 
-        return profile_points(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
+        return rows.profile_points(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve: at the orders asked for, else at many."""
         if self.to["kind"] == "rdp":
             return list(self.to["orders"])
-        orders = distinct(np.append(many_orders(), [] if self.order is None else [self.order]))
-        return curve_points(orders, self.base.rdp(orders))
+        orders = distinct(np.append(rows.many_orders(), [] if self.order is None else [self.order]))
+        return rows.curve_points(orders, self.base.rdp(orders))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        out = {**head("convert"), "from": self.base.describe(), "to": self.to, "conversion": self.conversion}
-        return {**out, **known(order=self.order, reason=self.reason), "warnings": list(self.base.warnings)}
+        out = {**rows.head("convert"), "from": self.base.describe(), "to": self.to, "conversion": self.conversion}
+        return {**out, **rows.known(order=self.order, reason=self.reason), "warnings": list(self.base.warnings)}
 
 
 def convert(
@@ -112,7 +103,14 @@ def convert(
         *(("orders", order, False, "give Rényi orders > 1 (inf is allowed)") for order in illegal),
     )
     if to == "rdp":
-        return _to_rdp(base, np.array(DEFAULT_ORDERS) if listed is None else listed)
+        at = np.array(rows.DEFAULT_ORDERS) if listed is None else listed
+        values = base.rdp(at)
+        reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
+        points = [
+            {"order": rows.finite(order), "epsilon": upper(value)}
+            for order, value in zip(at.tolist(), values.tolist(), strict=True)
+        ]
+        return ConvertResult(base, {"kind": to, "orders": points}, to, reason)
     if to in ("zcdp", "pure"):
         key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
         try:
@@ -121,7 +119,7 @@ def convert(
             return ConvertResult(base, {"kind": to, key: None}, None, str(error))
     if epsilon is not None:
         found = delta_at(base, float(epsilon), conversion, listed)
-        told = {"kind": to, "epsilon": float(epsilon), **delta_fields(found.value)}
+        told = {"kind": to, "epsilon": float(epsilon), **rows.delta_fields(found.value)}
         return ConvertResult(base, told, found.rule, None, found.order)
     value = 1e-6 if delta is None else delta
     told = {"kind": to, "epsilon": None, "delta": float(value)}
@@ -130,13 +128,3 @@ def convert(
     except NoFiniteBound as error:
         return ConvertResult(base, told, None, str(error))
     return ConvertResult(base, {**told, "epsilon": upper(answer.value)}, answer.rule, None, answer.order)
-
-
-def _to_rdp(base: Guarantee, orders: Array) -> ConvertResult:
-    values = base.rdp(orders)
-    rows = [
-        {"order": order if math.isfinite(order) else None, "epsilon": upper(value)}
-        for order, value in zip(orders.tolist(), values.tolist(), strict=True)
-    ]
-    reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
-    return ConvertResult(base, {"kind": "rdp", "orders": rows}, "rdp", reason)

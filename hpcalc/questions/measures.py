@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law, finite_number
-from hpcalc.logspace import Array, Prob
+from hpcalc.logspace import Prob
 from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
 _SCORES_COST = (
@@ -39,14 +38,7 @@ _GOALS = {
 
 
 def success_probability(law: Law, p: float) -> float:
-    """Probability ``1 - f(1-p)`` that at least one run is good, when one run is good with probability ``p`` in (0, 1].
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Poisson
-    >>> round(success_probability(Poisson(10.0), 0.1), 7)
-    0.6321206
-    """
+    """Probability ``1 - f(1-p)`` that at least one run is good, when each is good with probability ``p`` in (0, 1]."""
     return math.exp(float(law.log_survival(Prob.from_u(_rate(p)))))
 
 
@@ -65,12 +57,9 @@ class BestScore:
     median: float
     p5: float
     p95: float
-    prob_zero: float  # of K = 0, where there is no score: no part of the numbers above
     single_run: float  # mean score of one run
-    #: Probability that the best equals the best score of the sample: near 1 the sample is too small to say how much
-    #: better a search of this length would do.
-    prob_top: float
     count: int
+    prob_best_given: float  # that it equals the sample's best: near 1 the sample says little about so long a search
 
 
 def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> BestScore:
@@ -78,12 +67,6 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
 
     With G the sample's distribution function, the best of K scores is at most x with probability f(G(x)): the value
     ``x_i`` has the weight ``f(G_i) - f(G_{i-1})``.
-
-    Examples
-    --------
-    >>> from hpcalc.laws import Fixed
-    >>> best_score(Fixed(2), [0.0, 1.0]).expected
-    0.75
     """
     try:
         sample = np.array([float(x) for x in scores], dtype=float)
@@ -93,7 +76,13 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
     bad = next((x for x in sample.tolist() if not math.isfinite(x)), None)
     require(("scores", bad, bad is None, "give finite scores: a run that failed counts as the worst score"))
     values, counts = np.unique(-sample if minimize else sample, return_counts=True)
-    weights = _weights(law, counts)
+    below = np.concatenate([[0], np.cumsum(counts)])
+    with np.errstate(divide="ignore"):
+        edges = Prob(np.log((sample.size - below) / sample.size), np.log(below / sample.size))
+    given = law if law.prob_zero == 0.0 else AtLeastOne(law)
+    log_width = np.log(counts / sample.size)
+    weights = np.exp(given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width))
+    weights /= weights.sum()
     top = float(weights[-1])
     if minimize:
         values, weights = -values[::-1], weights[::-1]
@@ -108,21 +97,7 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
     shift = float(values[-1])
     expected = shift + math.fsum(((values - shift) * weights).tolist())
     single = math.fsum(sample.tolist()) / sample.size
-    return BestScore(expected, at(0.5), at(0.05), at(0.95), law.prob_zero, single, top, int(sample.size))
-
-
-def _weights(law: Law, counts: NDArray[np.int_]) -> Array:
-    """Probability, given K >= 1, that the best of K lies in each of the ordered groups, the worst first."""
-    given = law if law.prob_zero == 0.0 else AtLeastOne(law)
-    total = int(counts.sum())
-    below = np.concatenate([[0], np.cumsum(counts)])
-    with np.errstate(divide="ignore"):
-        log_q, log_u = np.log(below / total), np.log((total - below) / total)
-    edges = Prob(log_u, log_q)
-    log_width = np.log(counts / total)
-    log_weight = given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width)
-    weights = np.exp(log_weight)
-    return np.asarray(weights / weights.sum(), dtype=float)
+    return BestScore(expected, at(0.5), at(0.05), at(0.95), single, int(sample.size), top)
 
 
 @dataclass(frozen=True)
@@ -169,12 +144,12 @@ class Aims:
         """What is maximized: as asked, else the score if scores were given, else success, else the quantile."""
         if maximize is None:
             return "score" if self.scores is not None else "success" if self.success_rate is not None else "quantile"
+        rate, scores = self.success_rate is not None, self.scores is not None
         require(
             ("maximize", maximize, maximize in _GOALS, f"give one of {', '.join(_GOALS)}"),
-            ("maximize", maximize, maximize != "success" or self.success_rate is not None, _NEEDS_RATE),
-            ("maximize", maximize, maximize != "score" or self.scores is not None,
-             "needs scores of single runs: give --scores"),
-        )  # fmt: skip
+            ("maximize", maximize, maximize != "success" or rate, _NEEDS_RATE),
+            ("maximize", maximize, maximize != "score" or scores, "needs scores of single runs: give --scores"),
+        )
         return maximize
 
     def worth(self, goal: str, runs: RunCount) -> float:
@@ -209,15 +184,12 @@ class UtilityResult(Answer):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about these numbers."""
-        out = []
-        if self.runs.prob_zero > 0.5:
-            out.append(f"with probability {self.runs.prob_zero:.4g} the search runs nothing")
-        out.extend(self.aims.warnings)
-        if self.score is not None and self.score.prob_top > 0.5:
-            out.append(
-                f"the best score given is reached with probability {self.score.prob_top:.3g}: "
-                f"{self.score.count} scores say little about a search of this length"
-            )
+        empty, score = self.runs.prob_zero, self.score
+        out = [f"with probability {empty:.4g} the search runs nothing"] if empty > 0.5 else []
+        out += self.aims.warnings
+        if score is not None and score.prob_best_given > 0.5:
+            reached = f"the best score given is reached with probability {score.prob_best_given:.3g}"
+            out.append(f"{reached}: {score.count} scores say little about a search of this length")
         return tuple(out)
 
     def document(self) -> dict[str, Any]:
@@ -233,14 +205,11 @@ class UtilityResult(Answer):
         }
         if self.success_probability is not None:
             out |= {"success_rate": self.aims.success_rate, "success_probability": self.success_probability}
-        score = self.score
-        if score is not None:
-            out["expected_score"] = score.expected
-            out["score"] = {
-                **{key: getattr(score, key) for key in ("median", "p5", "p95", "single_run", "count")},
-                "prob_best_given": score.prob_top,
-                "best_is": "smallest" if self.aims.minimize else "largest",
-            }
+        if self.score is not None:
+            told = vars(self.score)
+            out["expected_score"] = told["expected"]
+            out["score"] = {key: told[key] for key in told if key != "expected"}
+            out["score"]["best_is"] = "smallest" if self.aims.minimize else "largest"
         if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
             out["reason"] = "a number of runs above 1e300 is shown as null"
         return {**out, "warnings": list(self.warnings)}
@@ -280,9 +249,9 @@ def utility(
     """
     checked_law(runs)
     if not isinstance(runs, Law):
-        for name, value in (("success_rate", success_rate), ("scores", scores)):
-            if value is not None:
-                raise InvalidInput(name, "given", f"{runs.name} releases the first accepted run, not the best of K")
+        first = f"{runs.name} releases the first accepted run, not the best of K"
+        given = {"success_rate": success_rate, "scores": scores}
+        require(*((name, "given", value is None, first) for name, value in given.items()))
         return UtilityResult(runs, Aims(), None)
     aims = Aims.of(success_rate, scores, minimize)
     return UtilityResult(runs, aims, runs.expected_quantile, aims.success(runs), aims.score(runs))

@@ -61,7 +61,11 @@ class PlanResult(Answer):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Rows under the published keys."""
-        return [solution.row(self.aims) for solution in self.solutions]
+        return [
+            {"dist": item.family.dist, "solved_for": item.solved_for, "value": item.value}
+            | item.fields(self.aims, 50, 95, 99)
+            for item in self.solutions
+        ]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -105,14 +109,10 @@ def plan(
     success_rate: float | None = None,
     scores: Iterable[float] | None = None,
     minimize: bool = False,
-    delta: float = 1e-6,
-    method: str = "best",
-    conversion: str = "best",
-    orders: Any = None,
     compositions: int | None = None,
     sampling: Training | None = None,
     progress: Progress | None = None,
-    **release: Any,
+    **asked: Any,
 ) -> PlanResult:
     """Solve for the search, or for the noise of one run, that a privacy target pays for.
 
@@ -142,8 +142,6 @@ def plan(
         Keep the 95 % quantile of K within this.
     success_rate, scores, minimize
         As in ``utility``.
-    delta, method, conversion, orders
-        As in ``bound``.
     compositions : int, optional
         With ``solve_for`` a noise: one run is that many compositions of ``base`` and the noise.
     sampling : (float, int) or callable, optional
@@ -151,9 +149,9 @@ def plan(
         run (several trainings, candidates with rates and steps of their own).
     progress : callable, optional
         Called with (done, expected) evaluations.
-    **release
-        Further arguments of ``bound``: what else is released, and how the search was run. ``subset="auto"`` looks for
-        the sampling rate at which a complete law costs least.
+    **asked
+        As in ``bound``: ``delta``, ``method``, ``conversion``, ``orders``, how the search was run, what else is
+        released. ``subset="auto"`` looks for the sampling rate at which a complete law costs least.
 
     Raises
     ------
@@ -177,59 +175,35 @@ def plan(
     if base is not None:
         checked_guarantee(base)
     aims = Aims.of(success_rate, scores, minimize)
-    goal = aims.goal(maximize)
-    kind = solve_for or "runs"
-    if release.get("subset") == "auto":
-        kind, release["subset"] = "subset", 0.5  # any rate will do until one is found
-    asked = Asked(delta, method, conversion, orders, **release)
-    _check(kind, mean, target_epsilon, target_success, max_runs_p95, aims)
+    goal, kind = aims.goal(maximize), solve_for or "runs"
+    if asked.get("subset") == "auto":
+        kind, asked["subset"] = "subset", 0.5  # any rate will do until one is found
+    ask = Accountant(Asked(**asked), Ticker(progress))
+    order = maximize if kind != "runs" else None if target_success is not None else goal
+    planner = _Planner(ask, base, aims, order, kind, mean, target_epsilon, target_success, max_runs_p95)
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
-    ask = Accountant(asked, Ticker(progress, 12 * len(families)))
-    order = maximize if kind != "runs" else None if target_success is not None else goal
-    planner = _Planner(ask, base, aims, order, kind, target_epsilon, target_success, max_runs_p95)
+    ask.tick.expected = 12 * len(families)
     echo: dict[str, Any] = {"mean": mean, "compositions": compositions}
     if kind == "runs":
         found = planner.laws(families, optimize_eta)
     elif kind == "subset":
-        complete = _complete(families, mean, "--subset auto")
+        complete = planner.complete(families, "--subset auto")
         found = [solving.solve_subset(ask, planner.one_run, law, target_epsilon) for law in complete]
     else:
-        complete, one_run = _complete(families, mean, f"--solve-for {kind}"), _noisy(kind, base, compositions, sampling)
+        complete = planner.complete(families, f"--solve-for {kind}")
+        one_run = _noisy(kind, base, compositions, sampling)
         found = [solving.solve_noise(ask, law, kind, one_run, target_epsilon or 0.0) for law in complete]
         if kind == "dpsgd-noise" and isinstance(sampling, tuple):
             echo |= {"sampling_rate": sampling[0], "steps": sampling[1]}
     found.sort(key=planner.rank)
+    delta = ask.asked.delta
     if found[0].runs is None:
         raise solving.unreachable(found, target_epsilon, target_success, delta)
     echo |= {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
     unused = _not_used(named) if kind == "runs" else ()
     reason = planner.reason(found)
     return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**echo), unused)
-
-
-def _check(
-    kind: str, mean: float | None, target: float | None, success: float | None, late: int | None, aims: Aims
-) -> None:
-    """Whether everything that was asked for makes sense together."""
-    free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
-    rate = success is None or aims.success_rate is not None
-    require(
-        ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
-        ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
-        ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
-        ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
-        ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
-        ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
-        ("mean", mean, mean is None or kind != "runs", "is what plan solves for: leave it out"),
-    )
-
-
-def _complete(families: Iterable[LawFamily], mean: float | None, asked: str) -> list[RunCount]:
-    """The laws, at the mean where their scale is open."""
-    known = mean is not None or all(family.given is not None for family in families)
-    require(("mean", None, known, f"{asked} needs the number of runs: give --mean, e.g. 10"))
-    return [family.given or family.with_mean(mean or 1.0) for family in families]
 
 
 def _noisy(
@@ -270,9 +244,30 @@ class _Planner:
     aims: Aims
     order: str | None  # the goal that the rows are ordered by; None for the least noise, or the least ε
     kind: str  # what is solved for: "runs", "subset" or a noise
+    mean: float | None
     target: float | None
     success: float | None
     late: int | None
+
+    def __post_init__(self) -> None:
+        kind, target, success, late = self.kind, self.target, self.success, self.late
+        free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
+        rate = success is None or self.aims.success_rate is not None
+        require(
+            ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
+            ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
+            ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
+            ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
+            ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
+            ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
+            ("mean", self.mean, self.mean is None or kind != "runs", "is what plan solves for: leave it out"),
+        )
+
+    def complete(self, families: Iterable[LawFamily], asked: str) -> list[RunCount]:
+        """The laws, at the mean where their scale is open."""
+        known = self.mean is not None or all(family.given is not None for family in families)
+        require(("mean", None, known, f"{asked} needs the number of runs: give --mean, e.g. 10"))
+        return [family.given or family.with_mean(self.mean or 1.0) for family in families]
 
     @property
     def one_run(self) -> Guarantee:
@@ -285,7 +280,8 @@ class _Planner:
         """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
         ask, base, target, late = self.ask, self.one_run, self.target, self.late
         if self.success is not None:
-            return solving.solve_success(ask, base, family, self.success, self.aims, target, late)
+            found = solving.law_of_success(family, self.success, self.aims, late)
+            return solving.affordable(ask, base, found, target)
         assert target is not None
         return solving.solve_runs(ask, base, family, target, late, start)
 
@@ -352,21 +348,18 @@ class _Planner:
 
     def _against_quality(self, fit: list[Solution]) -> str:
         """What less noise is traded for: how good and how long the search is, and the noise of laws that find more."""
-        goal = self.aims.goal(None)
-        told: list[str] = []
-        last = -math.inf
+        goal, most, told = self.aims.goal(None), -math.inf, []
         for item in fit:  # by rising noise: of these, laws that find more than any before
-            assert item.runs is not None
-            worth = self.aims.worth(goal, item.runs)
-            if worth > last:
-                told.append(f"{self.aims.told(goal, item.runs)[2]} at {item.value:g} ({item.family.label})")
-                last = worth
-        runs = fit[0].runs
-        assert runs is not None
-        _, measure, value = self.aims.told(goal, runs)
-        late = rows.quantile_or_none(runs, 0.95)
+            worth = -math.inf if item.runs is None else self.aims.worth(goal, item.runs)
+            if item.runs is not None and worth > most:
+                most = worth
+                _, measure, value = self.aims.told(goal, item.runs)
+                late = rows.quantile_or_none(item.runs, 0.95)
+                told.append((measure, value, late, f"{value} at {item.value:g} ({item.family.label})"))
+        measure, value, late, _ = told[0]
         here = f", with {measure} {value} and 95 % of searches ending by {late} runs"
-        return f"{here}; more costs more noise: {', '.join(told[1:])}" if len(told) > 1 else here
+        more = ", ".join(words for *_, words in told[1:])
+        return f"{here}; more costs more noise: {more}" if more else here
 
 
 def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | None) -> LawFamily:

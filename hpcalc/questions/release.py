@@ -94,16 +94,6 @@ def everything(
 
     ``bounds`` are those that apply to one search, at least one, and ``search`` their :func:`search_pair`, where it is
     at hand. ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
-
-    Examples
-    --------
-    >>> from hpcalc.bounds import bounds_for
-    >>> from hpcalc.guarantees import PureDP
-    >>> from hpcalc.laws import Poisson
-    >>> search, log_delta = bounds_for(PureDP(0.1), Poisson(10.0)), math.log(1e-3)
-    >>> one, two = (everything(search, Asked(1e-3, searches=n)).epsilon(log_delta).value for n in (1, 2))
-    >>> one < two < 2 * one
-    True
     """
     floor = asked.log_delta - _BEYOND
     pair = _repeated(search_pair(bounds, asked.log_delta) if search is None else search, asked.searches, floor)
@@ -210,22 +200,7 @@ class TotalResult(Answer):
 def total(
     results: Mapping[str, Any], *, delta: float, conversion: str = "best", max_epsilon: float | None = None
 ) -> TotalResult:
-    """What several answers of ``bound``, by name, cost together, where all of them are released.
-
-    Raises
-    ------
-    NoFiniteBound
-        If one of the answers is not finite.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import PureDP
-    >>> from hpcalc.laws import Poisson
-    >>> from hpcalc.questions import bound
-    >>> one = bound(PureDP(0.1), Poisson(3.0), delta=1e-3)
-    >>> one.epsilon < total({"a": one, "b": one}, delta=1e-3).epsilon < 2.0 * one.epsilon
-    True
-    """
+    """What several answers of ``bound``, by name, cost together, where all of them are released."""
     asked, parts = Asked(delta), []
     for name, result in results.items():
         sources = [item.source for item in getattr(result, "bounds", ())]

@@ -181,13 +181,12 @@ class BoundResult(Answer):
 
 
 def _lower_document(lower: LowerBound | None, reason: str) -> dict[str, Any]:
-    if lower is None:
-        reason = reason or "no mechanism is known that meets this guarantee and costs more than nothing"
-        return {"epsilon": None, "mechanism": None, "reason": reason}
-    if not math.isfinite(lower.epsilon):
+    if lower is not None and math.isfinite(lower.epsilon):
+        return {"epsilon": Lower(lower.epsilon), "mechanism": lower.mechanism}
+    if lower is not None:
         reason = "the mechanism has no finite epsilon at this delta"
-        return {"epsilon": None, "mechanism": lower.mechanism, "reason": reason}
-    return {"epsilon": Lower(lower.epsilon), "mechanism": lower.mechanism}
+    reason = reason or "no mechanism is known that meets this guarantee and costs more than nothing"
+    return {"epsilon": None, "mechanism": None if lower is None else lower.mechanism, "reason": reason}
 
 
 def _explanation(result: BoundResult) -> dict[str, Any]:
@@ -341,12 +340,8 @@ def _candidates(
     for i, part in enumerate(base.parts):
         single = _single_run(part, log_delta, rule)
         one = math.inf if single is None else single.value
-        costs = (
-            []
-            if isinstance(law, AnyRuns)
-            else [bound.epsilon(log_delta, rule).value for bound in bounds_for(part, law)]
-        )
-        whole = min(costs, default=one)
+        sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
+        whole = min((source.epsilon(log_delta, rule).value for source in sources), default=one)
         weight = base.weights[i] if isinstance(base, Mixture) else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}

@@ -38,6 +38,7 @@ from hpcalc.solve import Grid, least_passing
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
 _LARGEST_SCALE = 1e300
+_TOO_OFTEN = "it misses the best candidate too often"
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
 
 
@@ -59,7 +60,7 @@ class Choice:
         if self.runs is not None:
             out |= {"law": law_document(self.runs), **length_fields(self.runs, 95)}
         elif self.family is not None:
-            out["law"] = {"dist": self.family.dist, **self.family.parameters}
+            out["law"] = self.family.document()
         if self.noise is not None:
             out |= {"noise": self.noise, "noise_scale": self.scale}
         out["error"] = None if self.error is None else Upper(self.error)
@@ -100,13 +101,7 @@ class SelectionResult(Answer):
 
 
 def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
-    """Error that the exponential mechanism exceeds with probability at most ``fail``, whatever the scores.
-
-    Examples
-    --------
-    >>> round(exponential_mechanism_error(100, 1.0), 4)
-    15.0791
-    """
+    """Error that the exponential mechanism exceeds with probability at most ``fail``, whatever the scores."""
     odds = math.log(candidates - 1) + math.log1p(-fail) - math.log(fail) if candidates > 1 else -math.inf
     return max(2.0 * sensitivity / epsilon * odds, 0.0)
 
@@ -203,12 +198,6 @@ def compare_selection(
 
     Without a mean number of runs each law has the one with the smallest error. One record changes a candidate's score
     by at most ``sensitivity``; a ``base`` is refused, for the noisy score is the base.
-
-    Examples
-    --------
-    >>> answer = compare_selection(10, 1.0, 1.0, laws=["tnb:eta=1"], delta=0.0)
-    >>> [choice.mechanism for choice in answer.choices]
-    ['exponential-mechanism', 'report-noisy-max', 'best-of-k']
     """
     several = candidates == math.floor(candidates) and candidates >= 2
     require(
@@ -259,7 +248,7 @@ class _Finder:
         laws = [law_of_success(family, 1.0 - share * self.fail, aims) for share in shares]
         found = [self._at(family, law.runs) for law in laws if law.runs is not None]
         if not found:
-            return self._none(family, f"it misses the best candidate too often: {laws[-1].reason}")
+            return self._none(family, f"{_TOO_OFTEN}: {laws[-1].reason}")
         best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
         return best if best.error is not None else self._none(family, found[0].reason)
 
@@ -270,27 +259,23 @@ class _Finder:
         if not isinstance(runs, Law):
             return self._none(family, "it releases the first accepted run", runs)
         self.ask.tick()
-        scale = self._laplace(runs) if self.noise == "laplace" else self._gaussian(runs)
-        if scale is None:
+        scale = self._scale(runs) * self.sensitivity
+        if scale == math.inf:
             return self._none(family, "no noise is enough for this ε", runs)
-        scale *= self.sensitivity
         error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
-        if error is None or not error < math.inf:
-            never = "it misses the best candidate too often"
-            return Choice("best-of-k", None, self.noise, scale, family, runs, never)
+        if error is None or error == math.inf:
+            return Choice("best-of-k", None, self.noise, scale, family, runs, _TOO_OFTEN)
         return Choice("best-of-k", error, self.noise, scale, family, runs)
 
-    def _laplace(self, law: Law) -> float | None:
-        """Smallest scale over sensitivity at which the search is pure ε-DP: the exact bound for a pure base."""
-        least = 1.0 / self.epsilon  # a search costs no less than one run
+    def _scale(self, law: Law) -> float:
+        """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""
+        if self.noise == "gaussian":
+            grid, start = Grid(1e9, 1e-6), 10.0 / self.epsilon
+            found = self.ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, grid, start)
+            return math.inf if found.value is None else found.value
 
         def enough(scale: float) -> bool:
-            return refined_pure(1.0 / scale, law) <= self.epsilon
+            return refined_pure(1.0 / scale, law) <= self.epsilon  # exact for a pure base
 
-        found = least if enough(least) else _least(enough, 2.0 * least, _LARGEST_SCALE)
-        return found if found < math.inf else None
-
-    def _gaussian(self, law: Law) -> float | None:
-        """Smallest standard deviation over sensitivity at which the search is (ε, δ)-DP."""
-        start = 10.0 / self.epsilon
-        return self.ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, Grid(1e9, 1e-6), start).value
+        least = 1.0 / self.epsilon  # a search costs no less than one run
+        return least if enough(least) else _least(enough, 2.0 * least, _LARGEST_SCALE)

@@ -140,15 +140,6 @@ def _slope(probed: Mapping[float, float], here: float) -> float | None:
     return math.log(known[other] / known[0.0]) / other
 
 
-def cost_fields(cost: BoundResult, lower: bool = True) -> dict[str, Any]:
-    """What a search costs, by which bound, and beside which lower bound where one was asked for."""
-    out = {"epsilon": upper(cost.epsilon), "method": None if cost.best is None else cost.best.method}
-    if not lower:
-        return out
-    floor = math.nan if cost.lower is None else cost.lower.epsilon
-    return {**out, "exact": cost.exact, "lower_bound": Lower(floor) if math.isfinite(floor) else None}
-
-
 @dataclass(frozen=True)
 class Solution:
     """A law of K and what a search with it costs; in a plan, with one parameter of the search solved for."""
@@ -161,26 +152,29 @@ class Solution:
     value: float | None = None  # at most six significant digits
     beyond: float | None = None  # the next value, one unit in the last digit bolder, that fails
 
-    @property
-    def law(self) -> dict[str, Any]:
-        """The law under the published keys."""
-        if self.runs is None or self.cost is None:
-            return {"dist": self.family.dist, **self.family.parameters}
-        return law_document(self.runs)
+    def same_law(self, other: Solution) -> bool:
+        """Whether the laws are one but for the last digits."""
+        means = [item.runs.mean for item in (self, other) if item.runs is not None]
+        return self.family.label == other.family.label and len(means) == 2 and math.isclose(*means)
 
-    def row(self, aims: Aims) -> dict[str, Any]:
-        """A row of a plan under the published keys."""
-        out: dict[str, Any] = {"dist": self.family.dist, "solved_for": self.solved_for, "value": self.value}
-        out["law"] = self.law
-        if self.runs is not None and self.cost is not None:
-            out |= length_fields(self.runs, 50, 95, 99) | cost_fields(self.cost, lower=False) | aims.fields(self.runs)
-        else:
-            out["epsilon"] = None
-        return out | known(reason=self.reason)
+    def fields(self, aims: Aims, *percents: int, lower: bool = False) -> dict[str, Any]:
+        """The law, how long the search takes, what it costs and what it finds, under the published keys."""
+        if self.runs is None or self.cost is None:
+            return {"law": self.family.document(), "epsilon": None, **known(reason=self.reason)}
+        best, floor = self.cost.best, math.inf if self.cost.lower is None else self.cost.lower.epsilon
+        return {
+            "law": law_document(self.runs),
+            **length_fields(self.runs, *percents),
+            "epsilon": upper(self.cost.epsilon),
+            "method": None if best is None else best.method,
+            **({"exact": self.cost.exact, "lower_bound": Lower(floor) if floor < math.inf else None} if lower else {}),
+            **aims.fields(self.runs),
+            **known(reason=self.reason),
+        }
 
 
 def _meets(cost: BoundResult, target: float | None) -> bool:
-    return cost.epsilon < math.inf and (target is None or cost.epsilon <= target)
+    return cost.epsilon <= (target or math.inf) and cost.epsilon < math.inf
 
 
 def _price(cost: BoundResult | None) -> str:
@@ -195,7 +189,11 @@ def solve_runs(
     ``start`` is the mean number of runs to start from; a law without an open parameter is taken as it is.
     """
     if family.scale is None:
-        return _as_given(ask, base, family, target)
+        assert family.given is not None
+        cost, why = ask.cost(base, family.given), f"{family.dist} has no parameter to solve for"
+        if _meets(cost, target):
+            return Solution(family, family.given, cost, why)
+        return Solution(family, None, cost, f"{why}, and costs {_price(cost)}")
     span = _span(family, late)
     if isinstance(span, str):
         return Solution(family, reason=span, solved_for=family.scale)
@@ -208,16 +206,6 @@ def solve_runs(
     if found.refused is not None and found.refused.epsilon == math.inf:
         reason = f"one step further there is no finite ε at δ = {ask.asked.delta:g}"
     return Solution(family, family.at(found.value), found.answer, reason, family.scale, found.value, found.beyond)
-
-
-def _as_given(ask: Accountant, base: Guarantee, family: LawFamily, target: float) -> Solution:
-    """A law without a parameter to solve for: it meets the target or it does not."""
-    assert family.given is not None
-    cost = ask.cost(base, family.given)
-    why = f"{family.dist} has no parameter to solve for"
-    if not _meets(cost, target):
-        return Solution(family, None, cost, f"{why}, and costs {_price(cost)}")
-    return Solution(family, family.given, cost, why)
 
 
 def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | None = None) -> Solution:
@@ -240,20 +228,11 @@ def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | No
     return Solution(family, family.at(value), solved_for=family.scale, value=value)
 
 
-def solve_success(
-    ask: Accountant,
-    base: Guarantee,
-    family: LawFamily,
-    success: float,
-    aims: Aims,
-    target: float | None = None,
-    late: int | None = None,
-) -> Solution:
-    """The same, if a target allows its cost."""
-    found = law_of_success(family, success, aims, late)
+def affordable(ask: Accountant, base: Guarantee, found: Solution, target: float | None) -> Solution:
+    """A law that reaches a chance of success, if a target allows its cost."""
     if found.runs is None:
         return found
-    cost = ask.cost(base, found.runs)
+    cost, family = ask.cost(base, found.runs), found.family
     if _meets(cost, target):
         return replace(found, cost=cost)
     price = f"costs {_price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
@@ -272,9 +251,8 @@ def solve_noise(
     grid = Grid(1e-12, 1e6) if row.safe == "down" else Grid(1e12, 1e-6) if row.arity == 1 else Grid(1e4, 1e-2)
     found = ask.last_within(lambda x: (one_run(x), runs), target, grid, 0.1 if row.safe == "down" else 2.0)
     if found.value is None:
-        return Solution(
-            family, None, found.refused, f"even {kind} {found.beyond:g} costs {_price(found.refused)}", kind
-        )
+        why = f"even {kind} {found.beyond:g} costs {_price(found.refused)}"
+        return Solution(family, None, found.refused, why, kind)
     reason = None if found.beyond is not None else f"every {kind} up to here meets the target"
     return Solution(family, runs, found.answer, reason, kind, found.value, found.beyond)
 
@@ -296,7 +274,7 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
             costs[rate] = whole.epsilon(asked.log_delta, asked.conversion).value
         return costs[rate]
 
-    rate = best_rate(cost)[0] if search is not None else 0.1
+    rate = best_rate(cost) if search is not None else 0.1
     found = Accountant(replace(asked, subset=rate), ask.tick).cost(base, runs)
     if _meets(found, target):
         return Solution(family_of(runs), runs, found, None, "subset", rate)
@@ -304,21 +282,14 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
     return Solution(family_of(runs), None, found, why, "subset")
 
 
-def best_rate(cost: Callable[[float], float]) -> tuple[float, float]:
-    """The sampling rate of two digits, from 0.002 to 0.95, that costs least, and its cost.
-
-    Examples
-    --------
-    >>> best_rate(lambda rate: (rate - 0.23) ** 2)
-    (0.23, 0.0)
-    """
+def best_rate(cost: Callable[[float], float]) -> float:
+    """The sampling rate of two digits, from 0.002 to 0.95, that costs least."""
     rates = [round_down(rate, 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
     for width in (0.2, 0.06, 0.02):
         best = min(rates, key=cost)
         rates += [round_down(best * (1.0 + step * width), 2) for step in (-1, 1)]
         rates = [rate for rate in dict.fromkeys(rates) if rate < 1.0]
-    best = min(rates, key=cost)
-    return best, cost(best)
+    return min(rates, key=cost)
 
 
 def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
