@@ -69,6 +69,7 @@ def test_a_closed_pipe_is_quiet_and_never_1(args: list[str]) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.slow
 @needs_posix
 def test_ctrl_c_is_130_without_a_traceback() -> None:
     with subprocess.Popen(

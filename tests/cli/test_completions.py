@@ -229,6 +229,7 @@ def test_bash_options_by_version(version: str, options: str) -> None:
     assert done.stdout == f"{options} _hpcalc_completion hpcalc\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shell", "name"), [("bash", "hpcalc.bash"), ("zsh", "_hpcalc"), ("fish", "hpcalc.fish")])
 def test_hpcalc_prints_the_script_that_is_installed(shell: str, name: str) -> None:
     done = subprocess.run(

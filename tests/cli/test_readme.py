@@ -98,6 +98,7 @@ class _Study:
         self.best_trial.value = objective(self.best_trial)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("index", "good"),
     [
@@ -117,12 +118,14 @@ def test_python_blocks_run(index: int, good: Callable[[Any], bool], monkeypatch:
     assert good(_value(blocks[index]))
 
 
+@pytest.mark.slow
 def test_a_law_of_ones_own_answers_as_its_table_does() -> None:
     (block,) = _blocks("python", (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     table = {k: math.exp(-9.0) * 9.0 ** (k - 1) / math.factorial(k - 1) for k in range(1, 80)}
     assert _value(block) == pytest.approx(hpcalc.bound(hpcalc.Gaussian(2.0), hpcalc.FinitePmf(table)).epsilon, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_spec_block_is_a_spec(tmp_path: Path, run: Run) -> None:
     (spec,) = (block for block in _blocks("yaml") if block.startswith("# privacy.yaml"))
     (tmp_path / "privacy.yaml").write_text(spec)
@@ -169,6 +172,7 @@ def test_ci_jobs_gate(tmp_path: Path, run: Run) -> None:
         assert "- [ ]" in (tmp_path / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("specs", "code"),
     [

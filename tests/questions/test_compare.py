@@ -14,6 +14,7 @@ from hpcalc.questions.comparing import parse_sweep
 _PAPER = ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
 
 
+@pytest.mark.slow
 def test_rows_have_the_published_keys_in_order() -> None:
     document = compare(ZCDP(0.1), success_rate=0.01).document()
     assert document["mean"] == 10.0
@@ -46,6 +47,7 @@ def test_the_law_in_use_is_a_marked_row_and_gives_the_mean() -> None:
     assert answer.document()["mean"] == pytest.approx(7.0)
 
 
+@pytest.mark.slow
 def test_curves_are_kept_for_a_picture_and_pass_through_the_rows() -> None:
     answer = compare(ZCDP(0.1), ["poisson", "composition"], mean=7.0, lower=False, curves=True)
     for entry in answer.entries:
@@ -62,6 +64,7 @@ def test_delta_is_held_against_the_number_of_people() -> None:
     assert compare(ZCDP(0.1), ["poisson"], examples=1000).warnings == ()
 
 
+@pytest.mark.slow
 def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0)
     for row in answer.rows:
@@ -88,6 +91,7 @@ def test_at_one_chance_of_success() -> None:
             assert row["success_probability"] < 0.5001 or row["law"]["dist"] == "composition"
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_a_row_for_each_law_and_mean() -> None:
     answer = compare(ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=0.5:50:9", lower=False)
     means = parse_sweep("mean=0.5:50:9")
@@ -129,6 +133,7 @@ def test_eta_minus_one_half_is_poor() -> None:
         assert worth["tnb:eta=-0.5"] < 2.0 / 3.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_what_changes_under_the_refined_bounds() -> None:
     # Poisson loses the middle range to eta = 1, which the paper's bound charged too much
     for epsilon in (3.0, 4.5):

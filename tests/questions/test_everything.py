@@ -14,6 +14,7 @@ _RUN = Gaussian(math.sqrt(5.0))
 _LAW = make_law("tnb", eta=0.0, mean=10.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -40,6 +41,7 @@ def test_reference_values(options: dict[str, object], expected: float) -> None:
     assert (answer.rdp_curve() != [] and answer.rdp_curve()[0]["epsilon"] is not None) == ("subset" not in options)
 
 
+@pytest.mark.slow
 def test_an_answer_about_everything_is_pickled() -> None:
     answer = bound(_RUN, _LAW, searches=2, lower=False)
     assert pickle.loads(pickle.dumps(answer)).epsilon == answer.epsilon

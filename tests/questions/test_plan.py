@@ -46,6 +46,7 @@ _LONG = [(ZCDP(0.01), 8.0), (Gaussian(2.0), 8.0), (PureDP(0.3), 2.0), (PureDP(0.
 _LATER = [pytest.param(*case, marks=pytest.mark.fuzz) for case in _LONG]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "target"), [*_QUICK, *_LATER])
 def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Guarantee, target: float) -> None:
     delta = 1e-5 if base is _TRAINING else 1e-6
@@ -164,6 +165,7 @@ def test_a_fixed_number_of_runs_and_binomials_are_solved_in_whole_numbers() -> N
     assert chance.solved_for == "p"
 
 
+@pytest.mark.slow
 def test_fixed_runs_of_an_approximate_base_are_scanned() -> None:
     base = ApproxDP(0.5, 1e-8)
     best = plan(base, "fixed", target_epsilon=3.0).best
@@ -179,6 +181,7 @@ def test_a_mean_below_one_run_is_no_answer() -> None:
         plan(ZCDP(0.1), "poisson", target_epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_an_unreachable_target_names_one_that_works() -> None:
     with pytest.raises(TargetOutOfReach, match="give --target-epsilon") as caught:
         plan(ZCDP(0.1), target_epsilon=1.5)
@@ -198,6 +201,7 @@ def test_a_success_out_of_reach_names_what_it_would_cost() -> None:
         plan(ZCDP(0.01), "tnb:eta=-0.5", target_success=0.9, success_rate=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "target", "reason"),
     [
