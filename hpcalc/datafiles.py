@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from hpcalc.errors import InvalidInput
 from hpcalc.files import SMALLEST, Node, Source, read_tree, shown
@@ -39,9 +40,9 @@ Row = tuple[Node, ...]
 class Points(dict[float, float]):
     """Points of a curve in increasing order, and what the reader of the file should know about them."""
 
-    def __init__(self, points: Mapping[float, float], warnings: Iterable[str] = ()) -> None:
+    def __init__(self, points: Mapping[float, float]) -> None:
         super().__init__(sorted(points.items()))
-        self.warnings = list(warnings)
+        self.warnings: list[str] = []
 
 
 def _picked(source: Source, item: Node, columns: Columns) -> list[tuple[Node, Node] | None]:
@@ -62,60 +63,51 @@ def _picked(source: Source, item: Node, columns: Columns) -> list[tuple[Node, No
 
 def _rows(source: Source, node: Node, columns: Columns) -> list[Row]:
     """Values of the wanted columns, row by row: from mappings, pairs, two lists, or a mapping of numbers to numbers."""
-    rows: list[Row] = []
+    source.require(node.kind != "scalar", "expected a list of points", node)
+    items: Sequence[Any] = node.children
+    if node.kind == "mapping":
+        values = {name.key: value for name, value in items}
+        source.require("cases" not in values, "holds several cases: keep one", node)
+        for wrapper in _WRAPPERS[source.parameter]:
+            inner = values.get(wrapper, _NOTHING)
+            if inner.kind == "mapping" or any(item.kind != "scalar" for item in inner.children):
+                rows = _rows(source, inner, columns)
+                # an answer of hpcalc says null where nothing is known
+                return [row for row in rows if "hpcalc_version" not in values or any(not one.empty for one in row[1:])]
+        items = _points(source, node, columns)
+    source.require(items, "holds no points", node)
+    return [_row(source, item, columns) for item in items]
+
+
+def _row(source: Source, item: Node, columns: Columns) -> Row:
+    if item.kind == "mapping":
+        return tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns))
     first, second = (names[0] for names in (*columns.values(),)[:2])
-    for item in _items(source, node, columns):
-        if item.kind == "mapping":
-            rows.append(tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns)))
-        elif item.kind == "scalar":
-            source.refuse(f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
-        elif len(item.children) == 2:
-            rows.append((*item.children, _NOTHING)[: len(columns)])
-        else:
-            values = f"{len(item.children)} values where a pair is expected"
-            source.refuse(f"{values}: give {first},{second}, or name the columns", item)
-    if node.kind == "mapping" and any(name.key == "hpcalc_version" for name, _ in node.children):
-        # an answer of hpcalc says null where nothing is known
-        return [row for row in rows if any(not value.empty for value in row[1:])]
-    return rows
+    source.require(item.kind != "scalar", f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
+    if len(item.children) != 2:
+        values = f"{len(item.children)} values where a pair is expected"
+        source.refuse(f"{values}: give {first},{second}, or name the columns", item)
+    return (*item.children, _NOTHING)[: len(columns)]
 
 
-def _items(source: Source, node: Node, columns: Columns) -> Sequence[Node]:
-    """The points of a tree, each a mapping or a pair."""
-    if node.kind == "scalar":
-        source.refuse("expected a list of points", node)
-    if not node.children:
-        source.refuse("holds no points", node)
-    if node.kind == "list":
-        return node.children
-    values = {name.key: value for name, value in node.children}
-    if "cases" in values:
-        source.refuse("holds several cases: keep one", node)
-    for wrapper in _WRAPPERS[source.parameter]:
-        inner = values.get(wrapper, _NOTHING)
-        if inner.kind == "mapping" or any(item.kind != "scalar" for item in inner.children):
-            return _items(source, inner, columns)
+def _points(source: Source, node: Node, columns: Columns) -> Sequence[Node]:
+    """The points of a mapping: of lists by their names, of one point, or of numbers to numbers."""
     names = list(columns.values())
-    if not values.keys().isdisjoint(names[0]):
-        pairs = [pair for pair in _picked(source, node, columns) if pair]
-        if all(value.kind == "scalar" for _, value in pairs):
-            return (node,)  # one point, as an answer of hpcalc states it
-        for name, value in pairs:
-            if value.kind != "list":
-                source.refuse(f"{shown(name.text)} must be a list", name)
-        lengths = [len(value.children) for _, value in pairs]
-        if len(set(lengths)) != 1:
-            source.refuse(f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
-        if not lengths[0]:
-            source.refuse("holds no points", node)
-        rows = zip(*(value.children for _, value in pairs), strict=True)
-        keys = [name for name, _ in pairs]
-        return [Node("mapping", node.line, children=tuple(zip(keys, row, strict=True))) for row in rows]
-    for name, _ in node.children:
-        if not name.numeric:
-            options = f"'{names[0][0]}' and '{names[1][0]}'"
-            source.refuse(f"unknown key {shown(name.text)}: give {options}, or a mapping of numbers to numbers", name)
-    return [Node("list", pair[0].line, children=pair) for pair in node.children]
+    if not any(name.key in names[0] for name, _ in node.children):
+        for name, _ in node.children:
+            if not name.numeric:
+                known = f"'{names[0][0]}' and '{names[1][0]}', or a mapping of numbers to numbers"
+                source.refuse(f"unknown key {shown(name.text)}: give {known}", name)
+        return [Node("list", pair[0].line, children=pair) for pair in node.children]
+    pairs = [pair for pair in _picked(source, node, columns) if pair]
+    if all(value.kind == "scalar" for _, value in pairs):
+        return (node,)  # as an answer of hpcalc states it
+    for name, value in pairs:
+        source.require(value.kind == "list", f"{shown(name.text)} must be a list", name)
+    lengths = [len(value.children) for _, value in pairs]
+    source.require(len(set(lengths)) == 1, f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
+    rows = zip(*(value.children for _, value in pairs), strict=True)
+    return [Node("mapping", node.line, children=tuple(zip([n for n, _ in pairs], row, strict=True))) for row in rows]
 
 
 def _add(source: Source, points: dict[float, float], x: float, y: float, what: str, at: Node) -> None:
@@ -144,21 +136,20 @@ def parse_rdp_text(text: str) -> Points:
 
 def _curve(source: Source, rows: Iterable[Row]) -> Points:
     points: dict[float, float] = {}
-    warnings = []
+    kullback = False
     for order_node, value_node, *_ in rows:
         order = source.number(order_node, "order", infinite=True)
-        if order < 1.0:
-            source.refuse(f"order {order!r}: Rényi orders are larger than 1", order_node)
+        source.require(order >= 1.0, f"order {order!r}: Rényi orders are larger than 1", order_node)
         value = source.number(value_node, f"epsilon at order {order:g}", infinite=True)
         if value < 0.0:
             source.refuse(f"epsilon {value!r} at order {order:g} is negative: a Rényi divergence never is", order_node)
-        if order == 1.0:
-            warnings = ["order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1"]
-        else:
+        if order > 1.0:
             _add(source, points, order, value, "order", order_node)
-    if not points:
-        source.refuse("order 1.0: Rényi orders are larger than 1")
-    curve = Points(points, warnings)
+        kullback = kullback or order == 1.0
+    source.require(points, "order 1.0: Rényi orders are larger than 1")
+    curve = Points(points)
+    if kullback:
+        curve.warnings.append("order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1")
     _make_monotone(source, curve)
     return curve
 
@@ -197,8 +188,7 @@ def read_profile(path: str) -> Points:
     points: dict[float, float] = {}
     for epsilon_node, delta_node, log_node in _rows(source, read_tree(source), _PROFILE):
         epsilon = source.number(epsilon_node, "epsilon")
-        if epsilon < 0.0:
-            source.refuse(f"epsilon {epsilon!r} is negative: a profile starts at epsilon 0", epsilon_node)
+        source.require(epsilon >= 0.0, f"epsilon {epsilon!r} is negative: a profile starts at epsilon 0", epsilon_node)
         if delta_node.empty and not log_node.empty:
             log_delta = source.number(log_node, "log10_delta")
             # a delta below the smallest double is not zero: zero would claim pure differential privacy
@@ -229,32 +219,24 @@ def read_pmf(path: str) -> dict[int, float]:
     for k_node, p_node in _rows(source, tree, _PMF):
         k = _whole(source, k_node, "the number of runs")
         p = source.number(p_node, f"the probability of {k} runs")
-        if not 0.0 <= p <= 1.0 + 1e-9:
-            source.refuse(f"the probability {p!r} of {k} runs is not between 0 and 1", p_node)
-        if k in law:
-            source.refuse(f"{k} runs are given twice: keep one", k_node)
+        source.require(0.0 <= p <= 1.0 + 1e-9, f"the probability {p!r} of {k} runs is not between 0 and 1", p_node)
+        source.require(k not in law, f"{k} runs are given twice: keep one", k_node)
         law[k] = p
     total = math.fsum(law.values())
-    if abs(total - 1.0) > 1e-9:
-        source.refuse(f"the probabilities sum to {total!r}, not to 1")
+    source.require(abs(total - 1.0) <= 1e-9, f"the probabilities sum to {total!r}, not to 1")
     return dict(sorted(law.items()))
 
 
 def _whole(source: Source, node: Node, what: str) -> int:
     number = source.number(node, what)
-    if number < 0 or number != int(number) or number > 1e15:
-        source.refuse(f"{what} {number!r}: give a whole number >= 0", node)
+    source.require(0 <= number <= 1e15 and number == int(number), f"{what} {number!r}: give a whole number >= 0", node)
     return int(number)
 
 
 def read_scores(
     path: str, column: str | None = None, missing: str | None = None, minimize: bool = False
 ) -> list[float]:
-    """Scores of single runs, at least one, in the order of the file.
-
-    ``missing`` says what an empty cell stands for: ``worst``, a crashed run, takes the worst score of the file (the
-    largest where ``minimize``), ``skip`` is no run at all; without it, it is refused.
-    """
+    """Scores of single runs, in the order of the file; a missing one is refused, the ``worst``, or one to ``skip``."""
     source = Source("scores", path)
     cells = _score_cells(source, read_tree(source), column)
     scores: list[float | None] = []
@@ -264,8 +246,7 @@ def read_scores(
             source.refuse("a score is missing: --missing worst ranks the run last, --missing skip leaves it out", cell)
         scores.append(None if absent else source.number(cell, "a score"))
     given = [score for score in scores if score is not None]
-    if not given:
-        source.refuse("holds no scores")
+    source.require(given, "holds no scores")
     if missing == "skip":
         return given
     worst = max(given) if minimize else min(given)
@@ -285,16 +266,14 @@ def _score_cells(source: Source, tree: Node, column: str | None) -> Sequence[Nod
         wanted = "value" if trials else names[_pick(source, names, column)].key
         cells = []
         for item in items:
-            if item.kind != "mapping":
-                source.refuse("expected a list of mappings", item)
+            source.require(item.kind == "mapping", "expected a list of mappings", item)
             row = {name.key: value for name, value in item.children}
             done = not trials or row.get("state", _NOTHING).text.rpartition(".")[2].upper() == "COMPLETE"
             cells.append(row[wanted] if done and wanted in row else Node("scalar", item.line))
         return cells
     if tree.kind == "list" and items and items[0].kind == "list":
         source.refuse("the first line must name the columns", items[0])
-    if tree.kind == "scalar" or not items:
-        source.refuse("expected a list of numbers", tree)
+    source.require(tree.kind != "scalar" and items, "expected a list of numbers", tree)
     if column is not None:
         raise InvalidInput("column", column, f"{source.name} is a plain list of numbers: leave it out")
     return [item if tree.kind == "list" else item[1] for item in items]
@@ -327,12 +306,10 @@ def read_history(path: str) -> list[tuple[float, float, int]]:
         source.refuse("the history is empty: expected [[noise, rate, steps], ...]", tree)
     history = []
     for item in tree.children:
-        if item.kind != "list" or len(item.children) != 3:
-            source.refuse("an entry must be [noise, rate, steps]", item)
+        source.require(item.kind == "list" and len(item.children) == 3, "an entry must be [noise, rate, steps]", item)
         noise, rate, steps = item.children
         sigma, share = source.number(noise, "the noise"), source.number(rate, "the sampling rate")
-        if sigma < 0.0:
-            source.refuse(f"the noise {sigma:g}: give a number >= 0", noise)
+        source.require(sigma >= 0.0, f"the noise {sigma:g}: give a number >= 0", noise)
         if not 0.0 < share <= 1.0:
             source.refuse(f"the sampling rate {share:g} is not between 0 and 1: an entry is [noise, rate, steps]", rate)
         history.append((share, sigma, _whole(source, steps, "the number of steps")))

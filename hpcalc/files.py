@@ -88,10 +88,14 @@ class Source:
         line = at.line if isinstance(at, Node) else at
         raise InvalidInput(self.parameter, self.name, f"line {line}: {text}" if line else text)
 
+    def require(self, legal: object, text: str, at: Node | int = 0) -> None:
+        """Refuse what is not legal."""
+        if not legal:
+            self.refuse(text, at)
+
     def number(self, node: Node, what: str, *, infinite: bool = False) -> float:
         """A number, never NaN; what underflows is raised to the smallest double, which is the safe side."""
-        if node.kind != "scalar":
-            self.refuse(f"{what} must be one number, not a {node.kind}", node)
+        self.require(node.kind == "scalar", f"{what} must be one number, not a {node.kind}", node)
         text = node.text.strip()
         if infinite and INFINITE.fullmatch(text):
             return math.inf
@@ -138,8 +142,7 @@ def _read(source: Source) -> bytes:
         option, name = source.parameter.replace("_", "-"), source.name
         name = name if name.isprintable() else shown(name)
         raise DataFileError(f"--{option} {name}: {getattr(error, 'strerror', None) or error}") from error
-    if len(data) > _MAX_BYTES:
-        source.refuse(f"is larger than {_MAX_BYTES >> 20} MiB: split it, or give fewer points")
+    source.require(len(data) <= _MAX_BYTES, f"is larger than {_MAX_BYTES >> 20} MiB: split it, or give fewer points")
     return data
 
 
@@ -155,16 +158,14 @@ def read_tree(source: Source) -> Node:
     A table with a header is a list of mappings, one without a header a list of lists or, of one column, of scalars.
     """
     data = _read(source)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        source.refuse("is UTF-16 text: save it as UTF-8")
+    source.require(not data.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16 text: save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         source.refuse("is not UTF-8 text: save it as UTF-8", data.count(b"\n", 0, error.start) + 1)
     if bad := _CONTROL.search(text):
         source.refuse("holds control characters: it is not a text file", text.count("\n", 0, bad.start()) + 1)
-    if not text.strip():
-        source.refuse("is empty")
+    source.require(text.strip(), "is empty")
     suffix = os.path.splitext(source.path)[1].lower()
     head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     tree = suffix in (".json", ".yaml", ".yml") or source.parameter == "spec" or text.lstrip()[:1] in "{["
@@ -188,8 +189,7 @@ def _yaml(source: Source, text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = str(error.problem or error.context or "cannot be parsed")
-        if "nesting" in problem:
-            source.refuse("is nested too deeply")
+        source.require("nesting" not in problem, "is nested too deeply")
         if "document" in problem or "document" in str(error.context):
             problem = "a second document: keep one"
         source.refuse(f"is not {kind}: {shown(problem)}", mark.line + 1 if mark else 0)
@@ -210,8 +210,7 @@ def _converted(source: Source, root: Any) -> Node:
             return done[id(given)]
         line = given.start_mark.line + 1
         kind = type(given).__name__.removesuffix("Node").lower().replace("sequence", "list")
-        if depth > _MAX_DEPTH:
-            source.refuse("is nested too deeply", line)
+        source.require(depth <= _MAX_DEPTH, "is nested too deeply", line)
         tag = str(given.tag).removeprefix("tag:yaml.org,2002:")
         if tag not in _TAGS[kind]:
             tag = f"!!{tag}" if tag != given.tag else tag
@@ -224,8 +223,7 @@ def _converted(source: Source, root: Any) -> Node:
             if size > _MAX_VALUES:
                 source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
             name = nodes[0]
-            if kind == "mapping" and name.kind != "scalar":
-                source.refuse("a key must be a word or a number", line)
+            source.require(kind != "mapping" or name.kind == "scalar", "a key must be a word or a number", line)
             if kind == "mapping" and name.text in lines:
                 first = f" (first on line {lines[name.text]})" if lines[name.text] != name.line else ""
                 source.refuse(f"{shown(name.text)}: given twice{first}: keep one", name.line)
@@ -256,8 +254,7 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
             rows.append(tuple(Node("scalar", reader.line_num, text) for text in texts))
     except csv.Error as error:
         source.refuse(f"is not CSV: {error}", reader.line_num)
-    if not rows:
-        source.refuse("is empty")
+    source.require(rows, "is empty")
     header = rows[0]
     for cells in rows:
         if len(cells) != len(header):
@@ -265,8 +262,7 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
     if all(cell.numeric or _NAN.fullmatch(cell.text) for cell in header):
         lists = (cells[0] if len(header) == 1 else Node("list", cells[0].line, children=cells) for cells in rows)
         return Node("list", 1, children=tuple(lists))
-    if len(rows) == 1:
-        source.refuse("has a header but no rows")
+    source.require(len(rows) > 1, "has a header but no rows")
     named = [i for i, name in enumerate(header) if name.text]  # a column without a name is an index
     names = [header[i].text for i in named]
     if twice := next((name for name in names if names.count(name) > 1), None):

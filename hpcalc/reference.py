@@ -26,6 +26,7 @@ from hpcalc.cli.commands import command
 from hpcalc.cli.options import NOTES
 from hpcalc.cli.types import Choice
 from hpcalc.files import shipped
+from hpcalc.questions.assumptions import CHECKLIST
 
 __all__ = ["build", "escape", "main"]
 
@@ -77,21 +78,6 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
         paragraph = () if mark in ("= ", "==") else (".PP",)
 
 
-def _option(option: Option) -> Iterator[str]:
-    """The entry of one option."""
-    names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.names)
-    yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
-    text = option.help or ""
-    yield escape(text)
-    choices = option.kind.words if isinstance(option.kind, Choice) else ()
-    if not all(word in text for word in choices):
-        yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
-    if option.many and "repeated" not in text:
-        yield "May be given more than once."
-    if option.told_default:
-        yield escape(f"The default is {option.told_default}.")
-
-
 def _options(command: click.Command) -> Iterator[str]:
     """OPTIONS: every option of a command under the heading of its purpose, in the order of ``--help``."""
     options = [option for option in command.params if isinstance(option, Option) and not option.hidden]
@@ -100,19 +86,25 @@ def _options(command: click.Command) -> Iterator[str]:
     for heading in headings:
         if len(headings) > 1:
             yield f".SS {escape(heading)}"
-        for option in options:
-            if option.group == heading:
-                yield from _option(option)
+        for option in (option for option in options if option.group == heading):
+            names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.names)
+            yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
+            text = option.help or ""
+            yield escape(text)
+            choices = option.kind.words if isinstance(option.kind, Choice) else ()
+            if not all(word in text for word in choices):
+                yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
+            if option.many and "repeated" not in text:
+                yield "May be given more than once."
+            if option.told_default:
+                yield escape(f"The default is {option.told_default}.")
         laws = NOTES.get(heading)
-        if isinstance(laws, list):
-            for name, title in laws:
-                yield from (".TP", rf"\fB{escape(name)}\fR", escape(title))
+        for name, title in laws if isinstance(laws, list) else ():
+            yield from (".TP", rf"\fB{escape(name)}\fR", escape(title))
 
 
 def _glossary() -> Iterator[str]:
     """Every line of the checklist, and its meaning; a case's own numbers stand as their names."""
-    from hpcalc.questions.assumptions import CHECKLIST
-
     for item in CHECKLIST.values():
         line, meaning = (re.sub(r"\{(\w+)[^}]*\}", lambda field: field[1].upper(), text) for text in item)
         yield from (".TP", escape(line), escape(meaning))
@@ -135,11 +127,17 @@ def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> st
 
 def build() -> dict[str, str]:
     """Every man page and completion script: path relative to the repository -> content."""
-    synopsis = [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."]
-    commands = [".SH COMMANDS"]
-    for name, summary in SUMMARIES.items():
-        commands += [".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary)]
-    generated = {"synopsis": synopsis, "commands": commands, "options": _options(cli), "glossary": _glossary()}
+    commands = [
+        line
+        for name, summary in SUMMARIES.items()
+        for line in (".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary))
+    ]
+    generated = {
+        "synopsis": [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."],
+        "commands": [".SH COMMANDS", *commands],
+        "options": _options(cli),
+        "glossary": _glossary(),
+    }
     files = {"man/hpcalc.1": _page("hpcalc", 1, generated)}
     for name in SUMMARIES:
         asked = command(name)
@@ -156,23 +154,17 @@ def build() -> dict[str, str]:
     return files
 
 
-def _goldens(root: Path) -> dict[str, str]:
-    """The golden files of the tests, where there are tests: path relative to the repository -> content."""
-    script = root / "tests" / "goldens.py"
-    made: dict[str, str] = runpy.run_path(str(script))["files"]() if script.is_file() else {}
-    return {f"tests/golden/{name}": text for name, text in made.items()}
-
-
 @click.command()
 @click.option("--check", is_flag=True, help="Say which files are out of date, and write none.")
 @click.option("--root", type=click.Path(path_type=Path), default=Path(__file__).parent.parent, help="The repository.")
 def main(check: bool, root: Path) -> None:
     """Write what is generated; with --check, exit code 1 where something is out of date."""
-    files = build() | _goldens(root)
+    files, script = build(), root / "tests" / "goldens.py"
+    if script.is_file():
+        files |= {f"tests/golden/{name}": text for name, text in runpy.run_path(str(script))["files"]().items()}
     folders = {name.rpartition("/")[0] for name in files}
-    stale = sorted(
-        {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")} - {*files}
-    )
+    found = {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")}
+    stale = sorted(found - files.keys())
     for name in stale if not check else ():
         (root / name).unlink()
     for name, text in files.items():

@@ -10,6 +10,7 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import Command, Option, help_option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
+from hpcalc.files import nearest, shipped
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
@@ -51,28 +52,25 @@ class Program(click.Group):
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest
-        if ctx.params["help"]:
-            tell(ctx, ctx.get_help())
-        if ctx.params["version"]:
-            tell(ctx, f"hpcalc {__version__}")
-        if ctx.params["schema"]:
-            from hpcalc.files import shipped
-
-            tell(ctx, shipped("schema.json").rstrip("\n"))
+        for key, text in (
+            ("help", ctx.get_help),
+            ("version", lambda: f"hpcalc {__version__}"),
+            ("schema", lambda: shipped("schema.json").rstrip("\n")),
+        ):
+            if ctx.params[key]:
+                tell(ctx, text())
         return rest
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As Click does it, with the nearest name in the error; ``help COMMAND`` is ``COMMAND --help``."""
-        name = str(args[0])
-        if name == "help" and not ctx.resilient_parsing:
+        if args[0] == "help" and not ctx.resilient_parsing:
             if len(args) < 2:
                 tell(ctx, ctx.get_help())
-            name, args = args[1], [*args[1:2], "--help"]
+            args = [args[1], "--help"]
+        name = args[0]
         if name not in SUMMARIES and not ctx.resilient_parsing:
-            from hpcalc.files import nearest
-
             near = nearest(name, SUMMARIES)
             hint = f"did you mean {near}?" if near else f"choose {', '.join(SUMMARIES)}"
             raise click.UsageError(f"no command {name}: {hint}", ctx)
@@ -106,8 +104,6 @@ def run(argv: Sequence[str]) -> int:
     try:
         shell, _, action = os.environ.get("_HPCALC_COMPLETE", "").partition("_")
         if action == "source" and shell in ("bash", "zsh", "fish"):
-            from hpcalc.files import shipped
-
             # Click's own scripts complain where the program is absent and need bash 4.4
             write_stdout(shipped(f"manual/hpcalc.{shell}"))
             return ExitCode.OK

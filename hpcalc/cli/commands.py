@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from copy import copy
 from typing import NamedTuple
 
 from hpcalc.cli.command import Command
-from hpcalc.cli.options import ACCOUNTING, GUARANTEES, LAW, NOTES, OUTPUT, RELEASE, TRAINING, select
+from hpcalc.cli.options import ACCOUNTING, FORMATS, GUARANTEES, LAW, NOTES, OPTIONS, OUTPUT, RELEASE, TRAINING
+from hpcalc.cli.types import Choice
 
 __all__ = ["command"]
 
@@ -16,13 +17,13 @@ _SCORES = ("success_rate", "scores", "column", "missing", "minimize")
 
 
 class _Row(NamedTuple):
-    """A command: its options, those accepted in silence, those only a spec may hold."""
+    """What a command is declared with: keys of :data:`~hpcalc.cli.options.OPTIONS`, and what its help says."""
 
     options: Sequence[str]
     help: str
     examples: tuple[str, ...]
-    silent: Sequence[str] = ()
-    spec: Sequence[str] = ()
+    silent: Sequence[str] = ()  # accepted, and in no help
+    spec: Sequence[str] = ()  # only a spec file holds them
 
 
 _COMMANDS = {
@@ -78,9 +79,19 @@ _COMMANDS = {
 }  # fmt: skip
 
 
-@lru_cache
 def command(name: str) -> Command:
-    """One of the six commands."""
-    row = _COMMANDS[name]
-    options = select(name, (*row.options, *OUTPUT), row.silent, row.spec)
+    """One of the six commands, its options in the order of the table."""
+    row, options = _COMMANDS[name], []
+    wanted = {*row.options, *OUTPUT, *row.silent, *row.spec}
+    assert wanted <= OPTIONS.keys(), wanted - OPTIONS.keys()
+    for key in (key for key in OPTIONS if key in wanted):
+        option = copy(OPTIONS[key])
+        option.hidden, option.spec_only = key in row.silent or key in row.spec, key in row.spec
+        if not option.spec_only:
+            # HPCALC_FORMAT and HPCALC_DELTA speak to every command; the command's own variable wins over them
+            shared = [f"HPCALC_{key.upper()}"] if key in ("format", "delta") else []
+            option.envvar = [f"HPCALC_{name.upper()}_{key.upper()}", *shared]
+        if key == "format" and name == "bound":
+            option.kind = Choice(*FORMATS, "statement")
+        options.append(option)
     return Command(name, options, row.help, row.examples, NOTES)

@@ -1,14 +1,11 @@
 """Every option there is, one line each.
 
-A command is a list of keys (:func:`select`); the parser, ``--help``, the environment variables, the spec files, the
-man pages and the completions all read the same declarations. Help text is plain ASCII: it must be legible on every
-stream.
+A command is a list of keys; the parser, ``--help``, the environment variables, the spec files, the man pages and the
+completions all read the same declarations. Help text is plain ASCII: it must be legible on every stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from copy import copy
 from typing import Any
 
 from hpcalc.catalog import DISTS, LAWS, PARAMETERS
@@ -18,7 +15,7 @@ from hpcalc.cli.command import Option
 from hpcalc.cli.types import Choice, File, Flag, Integer, Line, Number, Orders, Rate, Text
 
 __all__ = ["ACCOUNTING", "FORMATS", "GUARANTEES", "LAW", "METHODS", "NOTES", "OPTIONS", "OUTPUT", "PART", "RELEASE",
-           "TRAINING", "select"]  # fmt: skip
+           "TRAINING"]  # fmt: skip
 
 FORMATS = ("table", "yaml", "json", "csv", "markdown")
 METHODS = ("best", "paper", "refined", *BOUNDS)
@@ -148,8 +145,8 @@ for _heading, _options in _GROUPS.items():
 
 # The words of a training script describe one guarantee; every other option of these groups is one of its own.
 TRAINING = ("noise_multiplier", "sample_rate", "batch_size", "accumulation", "steps", "epochs")
-_NO_GUARANTEE = (*TRAINING, "examples", "compose", "group", "run")
-GUARANTEES = tuple(one.key for one in (*_GROUPS[_SGD], *_GROUPS[_BASE]) if one.key not in _NO_GUARANTEE)
+_ASIDE = (*TRAINING, "examples", "compose", "group", "run")
+GUARANTEES = tuple(one.key for one in (*_GROUPS[_SGD], *_GROUPS[_BASE]) if one.key not in _ASIDE)
 # Of a guarantee within a case: of a candidate, of one part of a run, of what is released afterwards.
 PART = {key: OPTIONS[key] for key in (*GUARANTEES, *TRAINING, "examples") if key != "candidates"}
 PART |= {"name": Option("name", "TEXT", Line(), ""), "times": Option("times", "N", whole, "")}
@@ -164,23 +161,3 @@ NOTES: dict[str, Any] = {
     _RUNS: [(" ".join([name, *(f"--{key} {PARAMETERS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
             for name, row in LAWS.items()],
 }  # fmt: skip
-
-
-def select(command: str, keys: Iterable[str], silent: Iterable[str] = (), spec: Iterable[str] = ()) -> list[Option]:
-    """The options of a command, in the order of the table.
-
-    ``silent`` ones are accepted but stand in no help; ``spec`` ones only a spec file holds.
-    """
-    wanted, found = {*keys, *silent, *spec}, []
-    assert wanted <= OPTIONS.keys(), wanted - OPTIONS.keys()
-    for key in (key for key in OPTIONS if key in wanted):
-        option = copy(OPTIONS[key])
-        option.hidden, option.spec_only = key in silent or key in spec, key in spec
-        if not option.spec_only:
-            # HPCALC_FORMAT and HPCALC_DELTA speak to every command; the command's own variable wins over them
-            shared = [f"HPCALC_{key.upper()}"] if key in ("format", "delta") else []
-            option.envvar = [f"HPCALC_{command.upper()}_{key.upper()}", *shared]
-        if key == "format" and command == "bound":
-            option.kind = Choice(*FORMATS, "statement")
-        found.append(option)
-    return found

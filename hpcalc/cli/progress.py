@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+import click
+
 __all__ = ["Progress"]
 
 
@@ -24,16 +26,9 @@ class Progress:
         """Report that ``done`` of ``total`` steps are behind."""
         if self.active and total > 0 and time.monotonic() >= self.start:
             filled = round(20 * min(done, total) / total)
-            self._write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}")
+            click.echo(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}", nl=False, err=True)
             self.shown = True
 
     def __exit__(self, *exc: object) -> None:
         if self.shown:
-            self._write("\r" + " " * 40 + "\r")
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except (OSError, ValueError):
-            self.active = False
+            click.echo("\r" + " " * 40 + "\r", nl=False, err=True)

@@ -44,8 +44,7 @@ class _Reader:
 
     def layer(self, node: Node, known: Mapping[str, Option]) -> dict[str, Given]:
         """The options of a mapping."""
-        if node.kind != "mapping":
-            self.source.refuse("expected options such as 'zcdp: 0.1'", node)
+        self.source.require(node.kind == "mapping", "expected options such as 'zcdp: 0.1'", node)
         layer: dict[str, Given] = {}
         for name, value in node.children:
             key = name.text.strip().replace("-", "_")
@@ -145,8 +144,7 @@ def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bo
     if all("total" in layer for *_, layer in rows):
         reader.source.refuse("a total stands beside the cases it is the sum of: there are none")
     if "total" in typed and not any("total" in layer for *_, layer in rows):
-        if not listed:
-            reader.source.refuse("--total: is for a list of cases, and this is one", rows[0][1])
+        reader.source.require(listed, "--total: is for a list of cases, and this is one", rows[0][1])
         rows.append(("total", rows[0][1], {"total": typed["total"]}))
     cases = []
     alone = {"max_epsilon"} if "total" in typed else set()  # then it is the total's
@@ -179,8 +177,7 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
         about = Case({key: known[key] for key in ("name", "total")}, layer)
         name = about["name"] or (f"case {index}" if listed else None)
         for taken, at, _ in rows:
-            if taken == name:
-                source.refuse(f"name: {name}: taken by the case on line {at.line}", node)
+            source.require(taken != name, f"name: {name}: taken by the case on line {at.line}", node)
         for key, one in layer.items() if about["total"] else ():
             if key not in ("name", "total", "delta", "max_epsilon"):
                 source.refuse(f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
@@ -216,8 +213,7 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
             if key == "weight":
                 weights.append(value)
             elif key == "params":
-                if value.kind != "mapping":
-                    source.refuse("params: give a mapping of hyperparameters", value)
+                source.require(value.kind == "mapping", "params: give a mapping of hyperparameters", value)
                 params += [name.text for name, _ in value.children]
             elif table and key not in known and nearest(key, known, cutoff=0.8) is None:
                 params.append(name.text)
@@ -250,11 +246,9 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
         source.refuse("weight unknown beside known ones: give all of them, or unknown for every setting", given[0])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
-        if weight < 0.0:
-            source.refuse(f"weight {weight:g}: give probabilities >= 0", node)
+        source.require(weight >= 0.0, f"weight {weight:g}: give probabilities >= 0", node)
     total = math.fsum(weights)
-    if abs(total - 1.0) > 1e-6:
-        source.refuse(f"the weights sum to {total:.10g}, not to 1: give probabilities", given[0])
+    source.require(abs(total - 1.0) <= 1e-6, f"the weights sum to {total:.10g}, not to 1: give probabilities", given[0])
     return tuple(weight / total for weight in weights)
 
 
