@@ -48,16 +48,8 @@ def some_guarantee(case: Case) -> Guarantee | None:
     if case["candidates"] is not None:
         case.require(("candidates", not parts, "stands for the whole guarantee of one run: leave the others out"))
         return _candidates(case)
-    return _times(compose(*(_grouped(case, part) for part in parts)), case["compose"]) if parts else None
-
-
-def _times(part: Guarantee, times: int | None) -> Guarantee:
-    return part if times is None else repeat(part, times)
-
-
-def _grouped(case: Case, part: Guarantee) -> Guarantee:
-    """The guarantee for the records of one person, of which there are up to ``--group``."""
-    return part if case["group"] is None else part.group(case["group"])
+    group = case["group"] or 1
+    return repeat(compose(*(part.group(group) for part in parts)), case["compose"] or 1) if parts else None
 
 
 _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}
@@ -89,14 +81,14 @@ def _parts(case: Case) -> Iterator[Guarantee]:
             raise InvalidInput("noise_multiplier", noise, error.remedy) from error
 
 
-def _item(part: Case, *, times: bool = True) -> Guarantee:
-    """One guarantee within a case, ``times`` times unless that is somebody else's affair."""
+def _item(part: Case) -> Guarantee:
+    """One guarantee within a case."""
     try:
         parts = list(_parts(part))
         if not parts:
             names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
             raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-        return _times(compose(*parts), part["times"] if times else None)
+        return repeat(compose(*parts), part["times"] or 1)
     except InvalidInput as error:
         if error.parameter not in part.given:
             raise CommandLineError(f"{_at(part)}{error}") from error
@@ -111,7 +103,8 @@ def _candidates(case: Case) -> Guarantee:
     """Settings with guarantees of their own, of which every run draws one; under ``composition`` the runs."""
     rows, weights, stated = settings_of(case)
     # each row's own times are for the list alone
-    parts = tuple(_times(_grouped(case, _item(row, times=False)), case["compose"]) for row in rows)
+    each = (_item(row.without("times")).group(case["group"] or 1) for row in rows)
+    parts = tuple(repeat(part, case["compose"] or 1) for part in each)
     names = tuple(str(row.name) for row in rows)
     if case["dist"] == "composition":
         listed = Listed(parts, names, tuple(row["times"] or 1 for row in rows))
@@ -133,7 +126,8 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     case.require(("candidates", None not in shapes, told))
 
     def made(noise: float) -> Guarantee:
-        parts = tuple(_times(_dpsgd(rate, noise, steps), case["compose"]) for rate, steps in filter(None, shapes))
+        trainings = (_dpsgd(rate, noise, steps) for rate, steps in filter(None, shapes))
+        parts = tuple(repeat(training, case["compose"] or 1) for training in trainings)
         return WorstOf(parts) if weights is None else Mixture(parts, weights)
 
     return made
@@ -246,10 +240,8 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
 
 def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
     """What is released after the search: ``run``, ``NAME=VALUES`` or a mapping of options."""
-    if isinstance(item, Case):
-        return _grouped(case, _item(item))
-    if item.strip() != "run":
-        return _grouped(case, _item(_written(case, item)))
+    if isinstance(item, Case) or item.strip() != "run":
+        return _item(item if isinstance(item, Case) else _written(case, item)).group(case["group"] or 1)
     if base is None:
         case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
     # the winner is chosen by the data: a further run of it costs what the dearest setting does
