@@ -76,18 +76,17 @@ def _rows(source: Source, node: Node, columns: Columns) -> list[Row]:
                 return [row for row in rows if "hpcalc_version" not in values or any(not one.empty for one in row[1:])]
         items = _points(source, node, columns)
     source.require(items, "holds no points", node)
-    return [_row(source, item, columns) for item in items]
-
-
-def _row(source: Source, item: Node, columns: Columns) -> Row:
-    if item.kind == "mapping":
-        return tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns))
-    first, second = (names[0] for names in (*columns.values(),)[:2])
-    source.require(item.kind != "scalar", f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
-    if len(item.children) != 2:
-        values = f"{len(item.children)} values where a pair is expected"
-        source.refuse(f"{values}: give {first},{second}, or name the columns", item)
-    return (*item.children, _NOTHING)[: len(columns)]
+    (first, *_), (second, *_) = (*columns.values(),)[:2]
+    rows = []
+    for item in items:
+        source.require(item.kind != "scalar", f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
+        if item.kind == "mapping":
+            rows.append(tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns)))
+        else:
+            many = f"{len(item.children)} values where a pair is expected"
+            source.require(len(item.children) == 2, f"{many}: give {first},{second}, or name the columns", item)
+            rows.append((*item.children, _NOTHING)[: len(columns)])
+    return rows
 
 
 def _points(source: Source, node: Node, columns: Columns) -> Sequence[Node]:

@@ -18,10 +18,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from hpcalc.catalog import HINTS
 from hpcalc.errors import DataFileError, InvalidInput
 
-__all__ = ["INFINITE", "NUMBER", "Node", "Source", "json_text", "nearest", "points_text", "read_tree", "shipped",
-           "vanishes", "write_file", "yaml_text"]  # fmt: skip
+__all__ = ["INFINITE", "NUMBER", "Node", "Source", "did_you_mean", "json_text", "nearest", "points_text", "read_tree",
+           "shipped", "vanishes", "write_file", "yaml_text"]  # fmt: skip
 
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
@@ -35,11 +36,7 @@ _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 # what YAML takes plain values for; a tag of any other kind was written by hand
-_TAGS = {
-    "scalar": ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge"),
-    "list": ("!", "seq"),
-    "mapping": ("!", "map"),
-}
+_TAGS = ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
 
 
 @dataclass(frozen=True)
@@ -122,6 +119,13 @@ def shown(text: str, longest: int = 40) -> str:
     """A piece of a file, fit for one line of an error."""
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """``"did you mean ...? "``, or nothing where no known word is near."""
+    near = HINTS.get(word)
+    near = near if near in known else nearest(word, known)
+    return f"did you mean {near}? " if near else ""
 
 
 def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | None:
@@ -212,7 +216,7 @@ def _converted(source: Source, root: Any) -> Node:
         kind = type(given).__name__.removesuffix("Node").lower().replace("sequence", "list")
         source.require(depth <= _MAX_DEPTH, "is nested too deeply", line)
         tag = str(given.tag).removeprefix("tag:yaml.org,2002:")
-        if tag not in _TAGS[kind]:
+        if tag not in _TAGS:
             tag = f"!!{tag}" if tag != given.tag else tag
             source.refuse(f"tag {shown(tag)}: tags are not read here; write the value alone", line)
         size, children, lines = 1, [], dict[str, int]()
@@ -285,8 +289,8 @@ def _sayable(write: Callable[[bool], str], encoding: str) -> str:
     return text if text.encode(encoding, "ignore").decode(encoding) == text else write(True)
 
 
-def _dumper() -> Any:
-    """PyYAML's fast dumper, with sentences one a line and with text that some reader takes for a number in quotes."""
+def yaml_text(value: Any, encoding: str = "utf-8") -> str:
+    """A plain value as YAML, sentences one a line; every reader takes numbers for numbers and texts for texts."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -304,14 +308,7 @@ def _dumper() -> Any:
     Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{NUMBER.pattern}$"), list("+-.0123456789"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
-    return Dumper
-
-
-def yaml_text(value: Any, encoding: str = "utf-8") -> str:
-    """A plain value as YAML; every reader takes its numbers for numbers and its texts for texts."""
-    import yaml
-
-    layout: dict[str, Any] = {"Dumper": _dumper(), "sort_keys": False, "default_flow_style": None, "width": 110}
+    layout: dict[str, Any] = {"Dumper": Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
     return _sayable(lambda ascii: yaml.dump(value, allow_unicode=not ascii, **layout), encoding)
 
 

@@ -10,7 +10,7 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import Command, Option, help_option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.files import nearest, shipped
+from hpcalc.files import did_you_mean, shipped
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
@@ -71,8 +71,7 @@ class Program(click.Group):
             args = [args[1], "--help"]
         name = args[0]
         if name not in SUMMARIES and not ctx.resilient_parsing:
-            near = nearest(name, SUMMARIES)
-            hint = f"did you mean {near}?" if near else f"choose {', '.join(SUMMARIES)}"
+            hint = did_you_mean(name, SUMMARIES).strip() or f"choose {', '.join(SUMMARIES)}"
             raise click.UsageError(f"no command {name}: {hint}", ctx)
         return name, self.get_command(ctx, name), args[1:]
 

@@ -26,11 +26,20 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
     try:
         cases, listed = cases_of(command, words)
         _check(command, cases, listed)
-        answered = _answers(command, cases)
+        results = {case: _answer(command, case) for case in cases if not case["total"]}
+        others = list(results.items())  # of which a total is that, wherever it stands
+        answered = [(case, results[case] if case in results else _answer(command, case, others)) for case in cases]
     except CommandLineError as error:
         _annotate(str(error), *str(error).split(":")[:2])
         raise
-    documents = [_document(case, result) for case, result in answered]
+    documents: list[dict[str, Any]] = []
+    for case, result in answered:
+        document = result.document()
+        if case["explain"] and not _failed(result):
+            from hpcalc.cli.explain import explanation
+
+            document |= explanation(result, document, case)
+        documents.append({"name": case.name, **document} if case.name is not None else document)
     good = [(case, result) for case, result in answered if not _failed(result)]
     # files beside the answer come first: if one of them fails, stdout stays empty
     for case, result in good:
@@ -96,13 +105,6 @@ def _path(case: Case, key: str) -> Any:
     return case[key] and case[key].replace("{name}", name)
 
 
-def _answers(command: Command, cases: Sequence[Case]) -> list[tuple[Case, Any]]:
-    """Every case and its result; a total is that of the other cases, wherever it stands."""
-    results = {case: _answer(command, case) for case in cases if not case["total"]}
-    others = list(results.items())
-    return [(case, results[case] if case in results else _answer(command, case, others)) for case in cases]
-
-
 def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | None = None) -> Any:
     """A result; what is wrong with the input is told in the words of the command line."""
     from hpcalc.cli import answers  # all of the numeric core
@@ -121,15 +123,6 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
 
 def _failed(result: Any) -> bool:
     return getattr(result, "failure", None) is not None
-
-
-def _document(case: Case, result: Any) -> dict[str, Any]:
-    document: dict[str, Any] = result.document()
-    if case["explain"] and not _failed(result):
-        from hpcalc.cli.explain import explanation
-
-        document |= explanation(result, document, case)
-    return {"name": case.name, **document} if case.name is not None else document
 
 
 def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
@@ -171,8 +164,13 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
         from hpcalc.output.digits import fixed
 
         epsilon, limit = fixed(Upper(document["epsilon"])), shown(document["max_epsilon"])
-        # no plan is known to divide a budget between cases
-        way_out = "a case must cost less" if case["total"] else f"try {_way_out(case, limit)}"
+        # the command that finds a search within the limit; no plan is known to divide a budget between cases
+        scales = LAWS[case["dist"]].scales if case["dist"] in LAWS else ()
+        told = case.spec is not None and case.source("max_epsilon") != COMMAND_LINE
+        more = () if told else ("--target-epsilon", limit)
+        leave = {"max_epsilon", "mean", *(scales or ("dist", "k", "pmf"))}
+        plan = case.written("plan", named("plan").options, *more, leave=leave)
+        way_out = "a case must cost less" if case["total"] else f"try {plan}"
         text = f"epsilon {epsilon} is over max-epsilon {limit}: {way_out}"
     else:
         return
@@ -180,15 +178,6 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
     limited = case.given.get("max_epsilon")
     line = (limited and limited.line) or case.line
     _annotate(f"{case.place}{text}", *((case.spec, str(line)) if case.spec is not None else ()))
-
-
-def _way_out(case: Case, limit: str) -> str:
-    """The command that finds a search within the limit."""
-    scales = LAWS[case["dist"]].scales if case["dist"] in LAWS else ()
-    told = case.spec is not None and case.source("max_epsilon") != COMMAND_LINE
-    more = () if told else ("--target-epsilon", limit)
-    leave = {"max_epsilon", "mean", *(scales or ("dist", "k", "pmf"))}
-    return case.written("plan", named("plan").options, *more, leave=leave)
 
 
 def _annotate(text: str, file: str = "", line: str = "") -> None:

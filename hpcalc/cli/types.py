@@ -11,9 +11,8 @@ import math
 import re
 from typing import Any
 
-from hpcalc.catalog import HINTS as SYNONYMS
 from hpcalc.errors import InvalidInput
-from hpcalc.files import INFINITE, NUMBER, nearest, vanishes
+from hpcalc.files import INFINITE, NUMBER, did_you_mean, vanishes
 
 __all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Line", "Number", "Orders", "Rate", "Text"]
 
@@ -67,10 +66,7 @@ class Choice(Text):
     def read(self, text: str, key: str) -> str:
         if text in self.words:
             return text
-        meant = SYNONYMS.get(text.lower())
-        near = meant if meant in self.words else nearest(text.lower(), self.words)
-        hint = f"{f'did you mean {near}? ' if near else ''}choose from {', '.join(self.words)}"
-        raise InvalidInput(key, text, hint)
+        raise InvalidInput(key, text, f"{did_you_mean(text.lower(), self.words)}choose from {', '.join(self.words)}")
 
 
 class Flag(Text):

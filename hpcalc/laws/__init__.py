@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped, at_least_one, at_most, clamp
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
-from hpcalc.laws.family import did_you_mean, make_law, parse_law
+from hpcalc.laws.family import make_law, parse_law
 from hpcalc.laws.helpers import finite_number
 from hpcalc.laws.law import Law, RunCount, checked_law
 from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
@@ -24,5 +24,5 @@ from hpcalc.laws.tabulated import FinitePmf
 __all__ = [
     "Adaptive", "AnyRuns", "AtLeastOne", "AtMost", "BestOfK", "Binomial", "Clamped", "FinitePmf", "Fixed", "Geometric",
     "Law", "Logarithmic", "Poisson", "RunCount", "Threshold", "TruncatedNegativeBinomial", "at_least_one", "at_most",
-    "checked_law", "clamp", "did_you_mean", "finite_number", "make_law", "parse_law",
+    "checked_law", "clamp", "finite_number", "make_law", "parse_law",
 ]  # fmt: skip

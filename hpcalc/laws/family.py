@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.catalog import HINTS, LAWS, PARAMETERS, load, long_name
+from hpcalc.catalog import LAWS, PARAMETERS, load, long_name
 from hpcalc.errors import InvalidInput
-from hpcalc.files import nearest
+from hpcalc.files import did_you_mean
 from hpcalc.laws.derived import at_least_one, at_most, clamp
 from hpcalc.laws.law import RunCount, checked_law
 
@@ -81,12 +81,6 @@ def _check_keys(dist: str, given: dict[str, object]) -> None:
             raise InvalidInput(key, "(missing)", f"{dist} needs {key}{' or mean' if key == scale else ''}")
     if "max_runs" in given and "clamp_runs" in given:
         raise InvalidInput("clamp_runs", given["clamp_runs"], "give either max_runs or clamp_runs: two different laws")
-
-
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """``"did you mean ...? "``, or nothing where no known word is near."""
-    near = HINTS.get(word) or nearest(word, known)
-    return f"did you mean {near}? " if near in known else ""
 
 
 def parse_law(text: str) -> dict[str, object]:

@@ -215,12 +215,6 @@ def test_whatever_happens_has_its_exit_code(
     assert (out, err.splitlines()) == ("", told)
 
 
-def test_the_module_is_the_program_too() -> None:
-    done = hpcalc("--version")
-    assert done.returncode == 0
-    assert done.stdout.startswith(b"hpcalc ")
-
-
 def test_a_spec_may_come_from_stdin() -> None:
     done = hpcalc("utility", "--spec", "-", "--format", "json", input=b"dist: poisson\nmu: 1e1\n")
     assert done.returncode == 0
