@@ -17,10 +17,10 @@ from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
-from hpcalc.questions.measures import Aims
+from hpcalc.questions.measures import NEEDS_RATE, Aims
 from hpcalc.questions.rows import gate, head, known, upper
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import Accountant, Solution, Ticker, law_of_success, solve_runs, unreachable
+from hpcalc.questions.solving import Accountant, Solution, Ticker, at_mean, law_of_success, solve_runs, unreachable
 
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
@@ -153,8 +153,14 @@ def compare(
     """
     checked_guarantee(base)
     aims = Aims.of(success_rate, scores, minimize)
-    footings: dict[str, Any] = {"mean": mean, "at_epsilon": at_epsilon, "at_success": at_success, "sweep": sweep}
-    footing = _one_footing(known(**footings), success_rate)
+    footing = known(mean=mean, at_epsilon=at_epsilon, at_success=at_success, sweep=sweep)
+    first, *more = footing or [""]
+    require(
+        *((key, footing[key], False, f"compares on another footing than {first}: keep one of them") for key in more),
+        ("at_epsilon", at_epsilon, 0.0 < footing.get("at_epsilon", 1.0) < math.inf, "give a finite number > 0"),
+        ("at_success", at_success, 0.0 < footing.get("at_success", 0.5) < 1.0, "give a probability between 0 and 1"),
+        ("at_success", at_success, at_success is None or success_rate is not None, NEEDS_RATE),
+    )
     families = families_of(laws, (*DEFAULT_FAMILIES, family_of("composition")))
     used = None if in_use is None else family_of(in_use)
     if not footing and all(family.given is None for family in families):
@@ -162,7 +168,7 @@ def compare(
         footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
     ask = Accountant(Asked(**asked), Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
     pricing = _Pricing(base, ask, lower)
-    first = [] if used is None or used.given is None else [pricing.of(used, used.given)]
+    present = [] if used is None or used.given is None else [pricing.of(used, used.given)]
     if sweep is not None:
         means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
         ask.tick.expected = len(means) * len(families)
@@ -176,28 +182,11 @@ def compare(
     elif at_success is not None:
         entries = [pricing.solved(law_of_success(family, at_success, aims)) for family in families]
     else:
-        entries = [pricing.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
-        entries = [entry for entry in entries if not any(entry.same_law(other) for other in first)]
-    every = (*first, *entries)
+        entries = [pricing.solved(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
+        entries = [entry for entry in entries if not any(entry.same_law(other) for other in present)]
+    every = (*present, *entries)
     drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
-    return CompareResult(base, ask.asked, every, footing, aims, bool(first), lower, drawn)
-
-
-def _one_footing(asked: dict[str, Any], success_rate: float | None) -> dict[str, Any]:
-    """What the laws shall have in common, if anything was said."""
-    first, *more = asked or [""]
-    epsilon, success = asked.get("at_epsilon"), asked.get("at_success")
-    rate = success is None or success_rate is not None
-    require(
-        *(
-            (other, asked[other], False, f"compares on another footing than {first}: keep one of them")
-            for other in more
-        ),
-        ("at_epsilon", epsilon, epsilon is None or 0.0 < epsilon < math.inf, "give a finite number > 0"),
-        ("at_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
-        ("at_success", success, rate, "needs the chance that one run is good: give --success-rate"),
-    )
-    return asked
+    return CompareResult(base, ask.asked, every, footing, aims, bool(present), lower, drawn)
 
 
 @dataclass(frozen=True)
@@ -214,29 +203,15 @@ class _Pricing:
         return Solution(family, runs, cost, cost.reason if cost.best is None else reason)
 
     def solved(self, item: Solution) -> Solution:
-        """A law that was solved for; its cost is at hand unless lower bounds or success alone were asked for."""
+        """A law that was solved for, and its cost where it is not at hand, or has no lower bound yet."""
         if item.runs is None:
             return Solution(item.family, reason=item.reason)
-        if item.cost is not None and not self.lower:
-            return item
-        return self.of(item.family, item.runs, item.reason)
-
-    def at_mean(self, family: LawFamily, mean: float) -> Solution:
-        """A law at a mean, or at the scale that was given."""
-        if family.given is not None:
-            return self.of(family, family.given)
-        try:
-            runs = family.with_mean(mean)
-        except InvalidInput as error:
-            if error.parameter == "mean" and family.scale is not None and mean > 0.0:
-                return Solution(family, reason=f"no mean of {mean:g}: {error.remedy}")
-            raise
-        return self.of(family, runs)
+        return item if item.cost is not None and not self.lower else self.of(item.family, item.runs, item.reason)
 
     def swept(self, family: LawFamily, means: Iterable[float]) -> list[Solution]:
         """A law at each mean that it can have; whole numbers of runs meet some means twice."""
         free = family if family.scale is None else replace(family, given=None)
-        entries = (self.at_mean(free, each) for each in means)
+        entries = (self.solved(at_mean(free, each)) for each in means)
         return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
 
     def around(self, entries: Iterable[Solution]) -> list[Solution]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcalc.conversion import delta_at
-from hpcalc.errors import HpcalcError
 from hpcalc.logspace import distinct
 from hpcalc.lower import lower_bound
 from hpcalc.questions.search_cost import BoundResult
@@ -54,26 +53,12 @@ def search_curves(result: BoundResult) -> SearchCurves | None:
     floor = max(2.0 * log_delta - 1.0, -300.0)
     whole = result.log_profile(grid) / _LOG10
     profile = tuple((x, y) for x, y in zip(grid.tolist(), whole.tolist(), strict=True) if y >= floor)
-    alone = [(x, _one_run(result, x)) for x in grid.tolist()]
+    alone = [(x, delta_at(result.base, x, result.asked.conversion).value / _LOG10) for x in grid.tolist()]
+    one_profile = tuple(point for point in alone if floor <= point[1] <= 0.0)
     answer = tuple(point for point in profile if point[0] == epsilon and result.delta > 0.0)
-    renyi, one, best = _renyi(result)
-    return SearchCurves(
-        profile,
-        tuple(point for point in alone if floor <= point[1] <= 0.0),
-        renyi,
-        one,
-        answer,
-        best,
-        _out_of_reach(result, profile, floor),
-        top,
-    )
-
-
-def _one_run(result: BoundResult, epsilon: float) -> float:
-    try:
-        return delta_at(result.base, epsilon, result.asked.conversion).value / _LOG10
-    except HpcalcError:
-        return math.inf
+    renyi, one_renyi, best = _renyi(result)
+    low = _out_of_reach(result, profile, floor)
+    return SearchCurves(profile, one_profile, renyi, one_renyi, answer, best, low, top)
 
 
 def _renyi(result: BoundResult) -> tuple[Points, Points, Points]:
@@ -82,24 +67,19 @@ def _renyi(result: BoundResult) -> tuple[Points, Points, Points]:
         return (), (), ()
     used = [bound for bound in result.bounds if bound.order is not None and math.isfinite(bound.order)]
     order = min(used, key=lambda bound: bound.epsilon).order if used else None
-    order = order if order is not None and order <= _MOST else None
-    top = min(max(_WIDE * order, 8.0), _MOST) if order is not None else _MOST
-    orders = 1.0 + np.exp(np.linspace(math.log(0.1), math.log(top - 1.0), 41))
-    if order is not None:
-        orders = distinct(np.append(orders, order))
+    decides = [order] if order is not None and order <= _MOST else []
+    top = min([max(_WIDE * x, 8.0) for x in decides] + [_MOST])
+    orders = distinct(np.append(1.0 + np.exp(np.linspace(math.log(0.1), math.log(top - 1.0), 41)), decides))
     if result.base.orders is not None:
         given = result.base.orders[np.isfinite(result.base.orders)]
         orders = given[given <= top] if np.any(given <= top) else given
     rows = [(row["order"], row["epsilon"]) for row in result.rdp_curve(orders)]
     renyi = [(x, y) for x, y in rows if x is not None and y is not None]
-    best = tuple(point for point in renyi if point[0] == order)
+    best = tuple(point for point in renyi if point[0] in decides)
     most = _HIGH * best[0][1] if best else math.inf
     one = zip(orders.tolist(), np.asarray(result.base.rdp(orders)).tolist(), strict=True)
-    return (
-        tuple(point for point in renyi if point[1] <= most),
-        tuple(point for point in one if math.isfinite(point[1]) and point[1] <= most),
-        best,
-    )
+    shown = tuple(point for point in one if math.isfinite(point[1]) and point[1] <= most)
+    return tuple(point for point in renyi if point[1] <= most), shown, best
 
 
 def _out_of_reach(result: BoundResult, profile: Points, floor: float) -> Points:

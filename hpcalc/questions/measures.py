@@ -27,7 +27,7 @@ _SCORES_COST = (
     "scores measured on the private data are not free: take them from public data, or count their cost in the "
     "guarantee of one run"
 )
-_NEEDS_RATE = "needs the chance that one run is good: give --success-rate"
+NEEDS_RATE = "needs the chance that one run is good: give --success-rate"
 #: What a plan may maximize: its key, and a superlative, its name and its digits for people.
 _GOALS = {
     "quantile": ("expected_quantile", "highest", "expected quantile", ".4f"),
@@ -147,7 +147,7 @@ class Aims:
         rate, scores = self.success_rate is not None, self.scores is not None
         require(
             ("maximize", maximize, maximize in _GOALS, f"give one of {', '.join(_GOALS)}"),
-            ("maximize", maximize, maximize != "success" or rate, _NEEDS_RATE),
+            ("maximize", maximize, maximize != "success" or rate, NEEDS_RATE),
             ("maximize", maximize, maximize != "score" or scores, "needs scores of single runs: give --scores"),
         )
         return maximize

@@ -20,7 +20,7 @@ from hpcalc.logspace import Array, round_down, round_up
 from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
-from hpcalc.questions.search_cost import Progress
+from hpcalc.questions.search_cost import BoundResult, Progress
 from hpcalc.questions.solving import NOISES, Accountant, Solution, Ticker
 from hpcalc.solve import log_minimum
 
@@ -53,10 +53,14 @@ class PlanResult(Answer):
         return self.solutions[0]
 
     @property
+    def _cost(self) -> BoundResult:
+        assert self.best.cost is not None
+        return self.best.cost
+
+    @property
     def epsilon(self) -> float:
         """What the recommended search costs."""
-        assert self.best.cost is not None
-        return self.best.cost.epsilon
+        return self._cost.epsilon
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -70,24 +74,20 @@ class PlanResult(Answer):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about the recommendation."""
-        told = self.best.cost.warnings if self.best.cost is not None else ()
-        return tuple(dict.fromkeys([*told, *self.notes, *self.aims.warnings]))
+        return tuple(dict.fromkeys([*self._cost.warnings, *self.notes, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        best = self.best
-        single = best.cost.single_run if best.cost is not None else None
+        single = self._cost.single_run
         return {
             **rows.head("plan"),
-            **({} if self.base is None else {"base": self.base.describe()}),
+            **rows.known(base=None if self.base is None else self.base.describe()),
             "delta": self.delta,
             "single_run": {"epsilon": None if single is None else rows.upper(single.value)},
-            "solved_for": best.solved_for,
-            "value": best.value,
+            "solved_for": self.best.solved_for,
+            "value": self.best.value,
             "epsilon": rows.upper(self.epsilon),
-            **rows.known(target_epsilon=self.target_epsilon),
-            **self.constraints,
-            **rows.known(maximize=self.goal),
+            **rows.known(target_epsilon=self.target_epsilon, **self.constraints, maximize=self.goal),
             "rows": self.rows,
             "recommended": {"row": 0, "reason": self.reason},
             "warnings": list(self.warnings),
@@ -210,16 +210,11 @@ def _noisy(
     kind: str, base: Guarantee | None, compositions: int | None, sampling: Training | None
 ) -> Callable[[float], Guarantee]:
     """One run by its noise, with whatever else happens in it."""
-    if NOISES[kind].arity == 1:
-        make = load(NOISES[kind].target)
-    elif sampling is None:
-        remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
-        raise InvalidInput("solve_for", kind, remedy)
-    elif callable(sampling):
-        make = sampling
-    else:
-        rate, steps = sampling
-        make = partial(load(NOISES[kind].target), rate, steps=steps)
+    remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
+    require(("solve_for", kind, NOISES[kind].arity == 1 or sampling is not None, remedy))
+    make: Callable[[float], Guarantee] = sampling if callable(sampling) else load(NOISES[kind].target)
+    if isinstance(sampling, tuple):
+        make = partial(load(NOISES[kind].target), sampling[0], steps=sampling[1])
 
     def one_run(x: float) -> Guarantee:
         whole = make(x) if base is None else compose(base, make(x))

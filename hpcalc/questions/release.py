@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -96,7 +96,10 @@ def everything(
     at hand. ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
     """
     floor = asked.log_delta - _BEYOND
-    pair = _repeated(search_pair(bounds, asked.log_delta) if search is None else search, asked.searches, floor)
+    pair = search = search_pair(bounds, asked.log_delta) if search is None else search
+    for bit in bin(asked.searches)[3:]:  # by doubling
+        pair = composed(pair, pair, floor=floor)
+        pair = composed(pair, search, floor=floor) if bit == "1" else pair
     final = pair_of(compose(*asked.then), tolerance) if asked.then else None
     if asked.subset is not None and final is not None and asked.then_on == "rest":
         return Everything(then_on_the_rest(pair, final, asked.subset, floor=floor), ())
@@ -106,34 +109,22 @@ def everything(
     return Everything(whole, () if asked.subset is not None else tuple(_curves(bounds, asked)))
 
 
-def _curves(bounds: Sequence[Bound], asked: Asked) -> list[RenyiCurve]:
+def _curves(bounds: Sequence[Bound], asked: Asked) -> Iterator[RenyiCurve]:
     """Rényi curves of all searches and of what follows them."""
-
-    def summed(one: RenyiCurve) -> RenyiCurve:
-        def rdp(orders: Array) -> Array:
-            after = (part.rdp(orders) for part in asked.then)
-            return np.asarray(sum(after, asked.searches * one.rdp(orders)), dtype=float)
-
-        return RenyiCurve(rdp, one.orders)
-
-    out = []
     for bound in bounds:
         # a curve that holds outside an event only does not add up like the others
         if isinstance(bound, RenyiBound) and bound.curve.log_added_delta == -math.inf:
-            order = epsilon_from_rdp(summed(bound.curve), asked.log_delta).order
+            order = epsilon_from_rdp(_whole_curve(bound.curve, asked), asked.log_delta).order
             if isinstance(bound, RefinedRenyi) and order is not None:
                 bound = bound.sharpened(np.array([order]))
-            out.append(summed(bound.curve))
-    return out
+            yield _whole_curve(bound.curve, asked)
 
 
-def _repeated(pair: DominatingPair, count: int, floor: float) -> DominatingPair:
-    """The pair composed with itself, by doubling."""
-    out = pair
-    for bit in bin(count)[3:]:
-        out = composed(out, out, floor=floor)
-        out = composed(out, pair, floor=floor) if bit == "1" else out
-    return out
+def _whole_curve(one: RenyiCurve, asked: Asked) -> RenyiCurve:
+    def rdp(orders: Array) -> Array:
+        return np.asarray(sum((part.rdp(orders) for part in asked.then), asked.searches * one.rdp(orders)), dtype=float)
+
+    return RenyiCurve(rdp, one.orders)
 
 
 def together(parts: Sequence[Everything], log_delta: float) -> Everything:

@@ -301,6 +301,9 @@ def search_cost(
         from hpcalc.questions.release import everything
 
         found = [Evaluated.of(everything(sources, asked), log_delta, rule)]
+    # beside it stands naive composition of the mean number of runs, rounded up
+    count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
+    beside, payable = lower and asked.plain, base.finite and count <= _MOST
     return BoundResult(
         base,
         runs,
@@ -308,7 +311,7 @@ def search_cost(
         tuple(found),
         lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None,
         single,
-        _composition(base, runs, log_delta, rule) if lower and asked.plain else None,
+        (count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf) if beside else None,
         None if max_epsilon is None else float(max_epsilon),
         explain,
         None if best < math.inf else _why_not(base, runs, asked, sources),
@@ -322,13 +325,6 @@ def _single_run(base: Guarantee, log_delta: float, rule: str) -> Conversion | No
         return epsilon_at(base, log_delta, rule) if base.finite else None
     except NoFiniteBound:
         return None
-
-
-def _composition(base: Guarantee, runs: RunCount, log_delta: float, rule: str) -> tuple[int, float]:
-    """Naive composition of the mean number of runs, rounded up."""
-    count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
-    payable = base.finite and count <= _MOST
-    return count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
 
 
 def _candidates(

@@ -24,7 +24,7 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
-from hpcalc.errors import ExitCode, InvalidInput, require
+from hpcalc.errors import ExitCode, require
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
@@ -33,7 +33,7 @@ from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.rows import head, known, law_document, length_fields
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import Accountant, Ticker, law_of_success
+from hpcalc.questions.solving import Accountant, Solution, Ticker, at_mean, law_of_success
 from hpcalc.solve import Grid, least_passing
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
@@ -236,17 +236,12 @@ class _Finder:
 
     def best(self, family: LawFamily, mean: float | None) -> Choice:
         """The law of a family, of the given mean or of the best one."""
-        if family.given is not None:
-            return self._at(family, family.given)
-        if mean is not None:
-            try:
-                return self._at(family, family.with_mean(mean))
-            except InvalidInput as error:
-                return self._none(family, f"no mean of {mean:g}: {error.remedy}")
+        if family.given is not None or mean is not None:
+            return self._at(at_mean(family, mean or 1.0))
         aims = Aims(success_rate=1.0 / self.candidates)
         shares = _SHARES if self.noise == "laplace" else _SHARES[2::2]
         laws = [law_of_success(family, 1.0 - share * self.fail, aims) for share in shares]
-        found = [self._at(family, law.runs) for law in laws if law.runs is not None]
+        found = [self._at(law) for law in laws if law.runs is not None]
         if not found:
             return self._none(family, f"{_TOO_OFTEN}: {laws[-1].reason}")
         best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
@@ -255,7 +250,10 @@ class _Finder:
     def _none(self, family: LawFamily, reason: str | None, runs: RunCount | None = None) -> Choice:
         return Choice("best-of-k", None, self.noise, None, family, runs, reason)
 
-    def _at(self, family: LawFamily, runs: RunCount) -> Choice:
+    def _at(self, law: Solution) -> Choice:
+        family, runs = law.family, law.runs
+        if runs is None:
+            return self._none(family, law.reason)
         if not isinstance(runs, Law):
             return self._none(family, "it releases the first accepted run", runs)
         self.ask.tick()

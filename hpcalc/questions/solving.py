@@ -6,7 +6,7 @@ Probes lead near the value at which the search costs what it may, and certified 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from hpcalc.bounds import bounds_for, named_by
 from hpcalc.catalog import GUARANTEES
-from hpcalc.errors import TargetOutOfReach
+from hpcalc.errors import InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import LawFamily, family_of
@@ -118,26 +118,11 @@ class Accountant:
         # a method that is far from winning needs no certificate
         if all(value > rivals[winner] * _CLEARLY for name, value in rivals.items() if name != winner):
             method = winner
-        slope = _slope({x: value for (name, x), value in probed.items() if name == winner}, here)
-        level = full(here)[0]
-        if slope is None:
-            guess = led_by(winner, 6, level / rivals[winner])
-        else:
-            guess = last_passing(lambda x: (level * (x / here) ** slope, None), target, grid, here)
+        guess = led_by(winner, 6, full(here)[0] / rivals[winner])
         passes = guess.value is None or full(guess.value)[0] <= target
         if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
             return last_passing(full, target, grid, guess.value or guess.beyond or here)
         return Crossing(guess.value, answers.get(guess.value or 0.0), guess.beyond, answers.get(guess.beyond or 0.0))
-
-
-def _slope(probed: Mapping[float, float], here: float) -> float | None:
-    """Rise of ``log epsilon`` per unit of ``log x`` at a number that was probed, from the nearest other one."""
-    known = {math.log(x / here): value for x, value in probed.items() if 0.0 < value < math.inf}
-    away = [place for place in known if abs(place) > 1e-4]
-    if 0.0 not in known or not away:
-        return None
-    other = min(away, key=abs)
-    return math.log(known[other] / known[0.0]) / other
 
 
 @dataclass(frozen=True)
@@ -181,6 +166,18 @@ def _price(cost: BoundResult | None) -> str:
     return f"ε = {round_up(math.inf if cost is None else cost.epsilon, 5):g}"
 
 
+def at_mean(family: LawFamily, mean: float) -> Solution:
+    """A law at a mean, or at the scale that was given; its cost is not asked."""
+    if family.given is not None:
+        return Solution(family, family.given)
+    try:
+        return Solution(family, family.with_mean(mean))
+    except InvalidInput as error:
+        if error.parameter == "mean" and family.scale is not None and mean > 0.0:
+            return Solution(family, reason=f"no mean of {mean:g}: {error.remedy}")
+        raise
+
+
 def solve_runs(
     ask: Accountant, base: Guarantee, family: LawFamily, target: float, late: int | None = None, start: float = 10.0
 ) -> Solution:
@@ -188,13 +185,12 @@ def solve_runs(
 
     ``start`` is the mean number of runs to start from; a law without an open parameter is taken as it is.
     """
-    if family.scale is None:
-        assert family.given is not None
-        cost, why = ask.cost(base, family.given), f"{family.dist} has no parameter to solve for"
-        if _meets(cost, target):
-            return Solution(family, family.given, cost, why)
-        return Solution(family, None, cost, f"{why}, and costs {_price(cost)}")
     span = _span(family, late)
+    if family.scale is None and family.given is not None:
+        cost = ask.cost(base, family.given)
+        if _meets(cost, target):
+            return Solution(family, family.given, cost, str(span))
+        return Solution(family, None, cost, f"{span}, and costs {_price(cost)}")
     if isinstance(span, str):
         return Solution(family, reason=span, solved_for=family.scale)
     grid, limit = span
@@ -210,8 +206,6 @@ def solve_runs(
 
 def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | None = None) -> Solution:
     """The law of a family with the fewest runs that reaches a chance of success; its cost is not asked."""
-    if family.scale is None:
-        return Solution(family, reason=f"{family.dist} has no parameter to solve for")
     span = _span(family, late)
     if isinstance(span, str):
         return Solution(family, reason=span, solved_for=family.scale)
@@ -297,6 +291,8 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
 
     ε alone is no reason to look below one run: a search that runs nothing costs nothing.
     """
+    if family.scale is None:
+        return f"{family.dist} has no parameter to solve for"
     whole = Grid(*family.range, digits=0 if family.whole else 6)
     first, last, end = whole.first, whole.last, ""
 
@@ -325,16 +321,14 @@ def unreachable(
     found: list[Solution], target: float | None, success: float | None, delta: float, option: str = "--target-epsilon"
 ) -> TargetOutOfReach:
     """What can be said where no law meets a target: the nearest that one does."""
-    costs = [(item.cost.epsilon, item) for item in found if item.cost is not None and item.cost.epsilon < math.inf]
-    if target is not None and costs:
-        least, item = min(costs, key=lambda pair: pair[0])
-        aim = "the search" if success is None else f"a success probability of {success:g}"
-        shown = round_up(least, 5)
-        return TargetOutOfReach(
-            f"target ε = {target:g} at δ = {delta:g} is out of reach: the least {aim} can cost is {shown:g} "
-            f"({item.family.label});\ngive {option} {shown:g} or more, or more noise in every run",
-            reachable={"low": upper(least), "high": None},
-        )
-    reasons = "; ".join(f"{item.family.label}: {item.reason}" for item in found)
-    hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
-    return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
+    costs = [(item.cost.epsilon, item.family.label) for item in found if item.cost and item.cost.epsilon < math.inf]
+    if target is None or not costs:
+        reasons = "; ".join(f"{item.family.label}: {item.reason}" for item in found)
+        hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
+        return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
+    least, label = min(costs, key=lambda pair: pair[0])
+    aim = "the search" if success is None else f"a success probability of {success:g}"
+    shown = f"{round_up(least, 5):g}"
+    out = f"target ε = {target:g} at δ = {delta:g} is out of reach: the least {aim} can cost is {shown} ({label})"
+    more = f"give {option} {shown} or more, or more noise in every run"
+    return TargetOutOfReach(f"{out};\n{more}", {"low": upper(least), "high": None})
