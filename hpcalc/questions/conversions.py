@@ -41,13 +41,13 @@ class ConvertResult(Answer):
 
     def profile(self) -> list[dict[str, float | None]]:
         """Points of the privacy profile, an answer at a δ among them."""
-        delta = self.to.get("delta") or 0.0
+        log_delta = log_of_delta(self.to.get("delta") or 0.0)
 
         def log_profile(epsilons: Array) -> Array:
             own = self.base.log_profile(epsilons)
-            return np.where(epsilons >= self.epsilon, np.minimum(own, log_of_delta(delta)), own)
+            return np.where((epsilons >= self.epsilon) & (log_delta < own) & (log_delta > -np.inf), log_delta, own)
 
-        return rows.profile_points(log_profile if delta > 0.0 else self.base.log_profile, self.epsilon)
+        return rows.profile_points(log_profile, self.epsilon)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve: at the orders asked for, else at many."""

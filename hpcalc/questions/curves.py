@@ -24,20 +24,16 @@ _MOST = 256.0  # orders are shown up to here, whatever decides
 
 @dataclass(frozen=True)
 class SearchCurves:
-    """Points of curves, evaluated once: pairs of ε and log10 δ, for the Rényi curves of order and divergence in nats.
-
-    ``answer`` holds the point of ``profile`` that was asked for, ``best`` the order that decides and the divergence
-    there, ``out_of_reach`` what an explicit mechanism costs; ``widest`` is the largest ε looked at.
-    """
+    """Points of curves, evaluated once: pairs of ε and log10 δ, for Rényi curves of order and divergence in nats."""
 
     profile: Points
     one_profile: Points
-    renyi: Points = ()
-    one_renyi: Points = ()
-    answer: Points = ()
-    best: Points = ()
-    out_of_reach: Points = ()
-    widest: float = math.inf
+    renyi: Points
+    one_renyi: Points
+    answer: Points  # of ``profile``, the one that was asked for
+    best: Points  # the order that decides, and the divergence there
+    out_of_reach: Points  # what an explicit mechanism costs
+    widest: float  # the largest ε looked at
 
 
 def search_curves(result: BoundResult) -> SearchCurves | None:

@@ -168,14 +168,11 @@ class Aims:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UtilityResult(Answer):
-    """What a law of K is worth; what is None was not asked, or is not known where the first accepted run is released.
-
-    ``expected_quantile`` is ``E[K/(K+1)]``.
-    """
+    """What a law of K is worth; what is None was not asked, or not known where the first accepted run is released."""
 
     runs: RunCount
     aims: Aims
-    expected_quantile: float | None
+    expected_quantile: float | None  # E[K/(K+1)]
     success_probability: float | None = None
     score: BestScore | None = None
 

@@ -273,12 +273,17 @@ class _Planner:
 
     def law(self, family: LawFamily, start: float = 10.0) -> Solution:
         """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
-        ask, base, target, late = self.ask, self.one_run, self.target, self.late
-        if self.success is not None:
-            found = solving.law_of_success(family, self.success, self.aims, late)
-            return solving.affordable(ask, base, found, target)
-        assert target is not None
-        return solving.solve_runs(ask, base, family, target, late, start)
+        if self.success is None:
+            return solving.solve_runs(self.ask, self.one_run, family, self.target or 0.0, self.late, start)
+        base, found = self.one_run, solving.law_of_success(family, self.success, self.aims, self.late)
+        if found.runs is None:
+            return found
+        cost = self.ask.cost(base, found.runs)
+        if solving.meets(cost, self.target):
+            return replace(found, cost=cost)
+        price = f"costs {solving.price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
+        why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
+        return Solution(family, None, cost, why, family.scale)
 
     def laws(self, families: Iterable[LawFamily], optimize_eta: bool) -> list[Solution]:
         """Every law, and the best of the whole family and Poisson to hold it against where that was asked for."""

@@ -41,12 +41,10 @@ _NODES = 3e-3  # of delta, between nodes of a search's profile
 
 @dataclass(frozen=True, eq=False)
 class Everything(Bound):
-    """What is known of everything released: a dominating pair, accurate about one delta and valid at each, and Rényi
-    curves, each valid; none where a sample was taken.
-    """
+    """What is known of everything released."""
 
-    pair: DominatingPair
-    curves: tuple[RenyiCurve, ...]
+    pair: DominatingPair  # accurate about one delta, valid at each
+    curves: tuple[RenyiCurve, ...]  # each valid; none where a sample was taken
 
     name = "refined-region"
     citation = "composition of dominating pairs (Zhu, Dong and Wang 2022) of what is released (hpcalc-theory(7))"

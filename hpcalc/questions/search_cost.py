@@ -63,11 +63,9 @@ class BoundResult(Answer):
     runs: RunCount
     asked: Asked
     bounds: tuple[Evaluated, ...]  # every bound that was evaluated, the paper's first
-    #: What an explicit mechanism costs: no analysis under the same assumptions can report less.
-    lower: LowerBound | None
+    lower: LowerBound | None  # what an explicit mechanism costs: no analysis under the same assumptions can report less
     single_run: Conversion | None  # ε of one run, None if it has none at this δ
-    #: Runs and ε of naive composition of the mean number of runs; None where that was not asked for.
-    composition: tuple[int, float] | None
+    composition: tuple[int, float] | None  # runs and ε of naive composition of the mean number of runs, if asked for
     max_epsilon: float | None = None
     explain: bool = False
     reason: str | None = None  # why no bound is finite

@@ -69,16 +69,13 @@ class Choice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult(Answer):
-    """Mechanisms that choose one of m candidates, each (epsilon, delta)-DP; only Gaussian scores need the delta.
-
-    The error is exceeded with at most one minus the confidence, whatever the scores.
-    """
+    """Mechanisms that choose one of m candidates, each (epsilon, delta)-DP; only Gaussian scores need the delta."""
 
     candidates: int
     sensitivity: float
     epsilon: float
     delta: float
-    confidence: float
+    confidence: float  # errors are exceeded with at most one minus it, whatever the scores
     choices: tuple[Choice, ...]
 
     exit_code = ExitCode.OK
@@ -123,15 +120,16 @@ def best_of_k_error(
 ) -> float | None:
     """The same for best-of-K of uniformly drawn candidates with noisy scores; a search that runs nothing fails.
 
-    ``scale`` is that of Laplace or the standard deviation of Gaussian noise, in the unit of the scores. None if the
-    best candidate is never drawn with a probability of ``fail`` or more.
+    ``scale`` is that of Laplace or the standard deviation of Gaussian noise, in the unit of the scores. None if no
+    error is exceeded so rarely: the best candidate is never drawn with a probability of ``fail`` or more.
     """
     share = 1.0 / candidates
     missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
     if not missed < fail * (1.0 - 1e-12):  # a few roundings
         return None
     top = 1e4 if noise == "laplace" else 1e3
-    return scale * _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
+    gap = _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
+    return scale * gap if gap < math.inf else None
 
 
 def _good_wins(law: Law, share: float, gap: float, noise: str) -> float:
@@ -242,28 +240,25 @@ class _Finder:
         shares = _SHARES if self.noise == "laplace" else _SHARES[2::2]
         laws = [law_of_success(family, 1.0 - share * self.fail, aims) for share in shares]
         found = [self._at(law) for law in laws if law.runs is not None]
-        if not found:
-            return self._none(family, f"{_TOO_OFTEN}: {laws[-1].reason}")
-        best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
-        return best if best.error is not None else self._none(family, found[0].reason)
-
-    def _none(self, family: LawFamily, reason: str | None, runs: RunCount | None = None) -> Choice:
-        return Choice("best-of-k", None, self.noise, None, family, runs, reason)
+        fit = [choice for choice in found if choice.error is not None]
+        if fit:
+            return min(fit, key=lambda choice: choice.error or 0.0)
+        reason = found[0].reason if found else f"{_TOO_OFTEN}: {laws[-1].reason}"
+        return Choice("best-of-k", None, self.noise, family=family, reason=reason)
 
     def _at(self, law: Solution) -> Choice:
-        family, runs = law.family, law.runs
-        if runs is None:
-            return self._none(family, law.reason)
-        if not isinstance(runs, Law):
-            return self._none(family, "it releases the first accepted run", runs)
-        self.ask.tick()
-        scale = self._scale(runs) * self.sensitivity
-        if scale == math.inf:
-            return self._none(family, "no noise is enough for this ε", runs)
-        error = best_of_k_error(runs, self.candidates, scale, self.noise, self.fail)
-        if error is None or error == math.inf:
-            return Choice("best-of-k", None, self.noise, scale, family, runs, _TOO_OFTEN)
-        return Choice("best-of-k", error, self.noise, scale, family, runs)
+        error, scale, reason = None, None, law.reason
+        if isinstance(law.runs, Law):
+            self.ask.tick()
+            scale = self._scale(law.runs) * self.sensitivity
+            if scale == math.inf:
+                scale, reason = None, "no noise is enough for this ε"
+            else:
+                error = best_of_k_error(law.runs, self.candidates, scale, self.noise, self.fail)
+                reason = None if error is not None else _TOO_OFTEN
+        elif law.runs is not None:
+            reason = "it releases the first accepted run"
+        return Choice("best-of-k", error, self.noise, scale, law.family, law.runs, reason)
 
     def _scale(self, law: Law) -> float:
         """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""

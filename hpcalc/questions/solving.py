@@ -158,11 +158,13 @@ class Solution:
         }
 
 
-def _meets(cost: BoundResult, target: float | None) -> bool:
+def meets(cost: BoundResult, target: float | None) -> bool:
+    """Whether a cost is finite and within a target, if any."""
     return cost.epsilon <= (target or math.inf) and cost.epsilon < math.inf
 
 
-def _price(cost: BoundResult | None) -> str:
+def price(cost: BoundResult | None) -> str:
+    """A cost for people, rounded up."""
     return f"ε = {round_up(math.inf if cost is None else cost.epsilon, 5):g}"
 
 
@@ -188,15 +190,15 @@ def solve_runs(
     span = _span(family, late)
     if family.scale is None and family.given is not None:
         cost = ask.cost(base, family.given)
-        if _meets(cost, target):
+        if meets(cost, target):
             return Solution(family, family.given, cost, str(span))
-        return Solution(family, None, cost, f"{span}, and costs {_price(cost)}")
+        return Solution(family, None, cost, f"{span}, and costs {price(cost)}")
     if isinstance(span, str):
         return Solution(family, reason=span, solved_for=family.scale)
     grid, limit = span
     found = ask.last_within(lambda x: (base, family.at(x)), target, grid, family.scale_at(start))
     if found.value is None:
-        why = f"the least it can cost, at {family.scale} = {found.beyond:g}, is {_price(found.refused)}"
+        why = f"the least it can cost, at {family.scale} = {found.beyond:g}, is {price(found.refused)}"
         return Solution(family, None, found.refused, why, family.scale)
     reason = f"every {family.scale} meets the target{limit}" if found.beyond is None else None
     if found.refused is not None and found.refused.epsilon == math.inf:
@@ -222,30 +224,15 @@ def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | No
     return Solution(family, family.at(value), solved_for=family.scale, value=value)
 
 
-def affordable(ask: Accountant, base: Guarantee, found: Solution, target: float | None) -> Solution:
-    """A law that reaches a chance of success, if a target allows its cost."""
-    if found.runs is None:
-        return found
-    cost, family = ask.cost(base, found.runs), found.family
-    if _meets(cost, target):
-        return replace(found, cost=cost)
-    price = f"costs {_price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
-    why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
-    return Solution(family, None, cost, why, family.scale)
-
-
 def solve_noise(
     ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[float], Guarantee], target: float
 ) -> Solution:
-    """The least noise of one run for a law of K and a target ε.
-
-    ``kind`` is a name in ``NOISES``; ``one_run`` makes the guarantee of one run, with whatever else happens in it.
-    """
+    """The least noise, by its name in ``NOISES``, at which a search of ``one_run`` of it costs at most a target ε."""
     row, family = NOISES[kind], family_of(runs)
     grid = Grid(1e-12, 1e6) if row.safe == "down" else Grid(1e12, 1e-6) if row.arity == 1 else Grid(1e4, 1e-2)
     found = ask.last_within(lambda x: (one_run(x), runs), target, grid, 0.1 if row.safe == "down" else 2.0)
     if found.value is None:
-        why = f"even {kind} {found.beyond:g} costs {_price(found.refused)}"
+        why = f"even {kind} {found.beyond:g} costs {price(found.refused)}"
         return Solution(family, None, found.refused, why, kind)
     reason = None if found.beyond is not None else f"every {kind} up to here meets the target"
     return Solution(family, runs, found.answer, reason, kind, found.value, found.beyond)
@@ -270,9 +257,9 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
 
     rate = best_rate(cost) if search is not None else 0.1
     found = Accountant(replace(asked, subset=rate), ask.tick).cost(base, runs)
-    if _meets(found, target):
+    if meets(found, target):
         return Solution(family_of(runs), runs, found, None, "subset", rate)
-    why = f"the least it can cost, at subset = {rate:g}, is {_price(found)}"
+    why = f"the least it can cost, at subset = {rate:g}, is {price(found)}"
     return Solution(family_of(runs), None, found, why, "subset")
 
 
