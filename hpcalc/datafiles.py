@@ -3,9 +3,6 @@
 Every shape is brought into rows of named values first (:func:`_rows`), whoever wrote the file. What is harmless is put
 right (order of the points, a point given twice alike, an order of 1) with a warning where the reader should know; what
 is not is refused (a point given twice with different values, a profile that increases, negative values, NaN).
-
-A reader raises :class:`~hpcalc.errors.DataFileError` where a file cannot be read and
-:class:`~hpcalc.errors.InvalidInput` where its contents are not what they should be; the text names the line.
 """
 
 from __future__ import annotations

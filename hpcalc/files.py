@@ -65,12 +65,6 @@ class Node:
         text = self.text.strip()
         return self.kind == "scalar" and bool(NUMBER.fullmatch(text) or INFINITE.fullmatch(text))
 
-    def untyped(self) -> Any:
-        """The piece as plain lists, dicts and texts."""
-        if self.kind == "mapping":
-            return {name.text: value.untyped() for name, value in self.children}
-        return [item.untyped() for item in self.children] if self.kind == "list" else self.text
-
 
 class Source:
     """A file being read, ``-`` is standard input: which option named it (``"rdp_file"``) and how it is refused."""

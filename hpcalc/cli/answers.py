@@ -36,14 +36,13 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     """Everything that a list of cases releases, together."""
     if len({one["group"] for one, _ in others}) > 1:
         raise CommandLineError(f"{case.place}the cases have different --group: a total needs one privacy unit")
-    deltas = {one["delta"] for one, _ in others}
-    if case.source("delta") is None and len(deltas) > 1:
+    deltas = {one["delta"] for one, _ in others} if case.source("delta") is None else {case["delta"]}
+    if len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
     from hpcalc.questions.release import total as together
 
-    delta = case["delta"] if case.source("delta") is not None else max(deltas)
     results = {str(one.name): result for one, result in others}
-    return together(results, delta=delta, conversion=case["conversion"], max_epsilon=case["max_epsilon"])
+    return together(results, delta=max(deltas), conversion=case["conversion"], max_epsilon=case["max_epsilon"])
 
 
 def convert(case: Case) -> Any:

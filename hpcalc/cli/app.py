@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.command import Command, Option, help_option, tell, write_options
+from hpcalc.cli.command import HELP, Command, Option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
 from hpcalc.files import did_you_mean, shipped
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
@@ -87,7 +87,7 @@ cli = Program(
     params=[
         Option("version", "", None, "Show the version and exit.", short="-V"),
         Option("schema", "", None, "Show the JSON schema of every answer and exit."),
-        help_option(),
+        HELP,
     ],
     help="Differential-privacy cost of running a randomized algorithm a random number of times and releasing only the "
     "best run, after Papernot and Steinke (ICLR 2022), with refined bounds and lower bounds beside them.",

@@ -69,14 +69,10 @@ _OTHERS = (*GUARANTEES, "run", "compose")
 _INSTEAD = (  # what says the same thing in other words: the higher layer's words replace the lower layer's
     (("dist",), LAW),
     ((*GUARANTEES, "run"), (*_OTHERS, *TRAINING)),
-    (_SCALES, _SCALES),
     (("sample_rate",), ("batch_size", "accumulation")),
     (("batch_size", "accumulation"), ("sample_rate",)),
-    (("steps",), ("epochs",)),
-    (("epochs",), ("steps",)),
     (("at_epsilon", "at_success", "sweep"), ("mean", "at_epsilon", "at_success", "sweep")),
-    (("max_runs",), ("clamp_runs",)),
-    (("clamp_runs",), ("max_runs",)),
+    *((alike, alike) for alike in (_SCALES, ("steps", "epochs"), ("max_runs", "clamp_runs"))),
 )
 
 
@@ -191,8 +187,10 @@ def _plain(value: Any) -> Any:
     """A value as a spec file holds it: text for what only hpcalc reads, such as an infinite order."""
     if isinstance(value, Case):
         return value.plain()
+    if isinstance(value, Node) and value.kind == "mapping":
+        return {name.text: _plain(part) for name, part in value.children}
     if isinstance(value, Node):
-        return value.untyped()
+        return [_plain(part) for part in value.children] if value.kind == "list" else value.text
     if isinstance(value, float) and math.isinf(value):
         return "inf"
     if isinstance(value, tuple):

@@ -14,7 +14,7 @@ import click
 
 from hpcalc.output.streams import write_stdout
 
-__all__ = ["Command", "Option", "help_option", "tell", "write_options"]
+__all__ = ["HELP", "Command", "Option", "tell", "write_options"]
 
 
 class Option(click.Option):
@@ -34,17 +34,17 @@ class Option(click.Option):
     ) -> None:  # fmt: skip
         value = {"nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
         self.flag = f"--{key.replace('_', '-')}"
-        super().__init__([self.flag, *([short] if short else [])], metavar=metavar or None, help=help, **value)
+        self.names = [self.flag, *([short] if short else [])]
+        super().__init__(self.names, metavar=metavar or None, help=help, **value)
         self.key, self.kind, self.many, self.in_spec = key, kind, many, in_spec
         self.fallback = default if metavar else False
+        self.told_default = f"{default:g}".replace("e-0", "e-") if isinstance(default, float) else str(default or "")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """The words that begin like this; file names are the shell's business."""
         from click.shell_completion import CompletionItem
 
-        from hpcalc.cli.types import File
-
-        if isinstance(self.kind, File):
+        if self.metavar == "FILE":
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(word) for word in self.kind.words if word.startswith(incomplete)]
 
@@ -53,17 +53,6 @@ class Option(click.Option):
         """The environment variable that speaks for the option, if one is set."""
         return next((name for name in self.envvar or () if os.environ.get(name)), None)
 
-    @property
-    def names(self) -> list[str]:
-        """The option as it may be typed, the long name first."""
-        return sorted(self.opts, key=len, reverse=True)
-
-    @property
-    def told_default(self) -> str:
-        """The default as help shows it; nothing where there is none."""
-        value = self.fallback or ""
-        return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
-
     def read(self, entry: Any) -> Any:
         """The value of one occurrence, of a text or several; True and what a spec file holds are values already."""
         if isinstance(entry, tuple):
@@ -71,9 +60,8 @@ class Option(click.Option):
         return self.kind.read(entry, self.key) if isinstance(entry, str) else entry
 
 
-def help_option() -> Option:
-    """``--help``, kept out of the environment: a stray HPCALC_HELP must not silence an answer."""
-    return Option("help", "", None, "Show this message and exit.", in_spec=False, short="-h")
+# kept out of the environment: a stray HPCALC_HELP must not silence an answer
+HELP = Option("help", "", None, "Show this message and exit.", in_spec=False, short="-h")
 
 
 def tell(ctx: click.Context, text: str) -> NoReturn:
@@ -108,7 +96,7 @@ class Command(click.Command):
     def __init__(
         self, name: str, options: Sequence[Option], help: str, examples: Sequence[str], notes: Mapping[str, Any]
     ) -> None:
-        self.options = {option.key: option for option in [*options, help_option()]}
+        self.options = {option.key: option for option in [*options, HELP]}
         self.examples, self.notes = examples, notes
         typed: list[click.Parameter] = [option for option in self.options.values() if not option.spec_only]
         super().__init__(name, params=typed, help=help, add_help_option=False)

@@ -52,7 +52,12 @@ class _Reader:
                 first = f"(first on line {layer[key].line})"
                 self.source.refuse(f"{shown(name.text)}: given twice {first}: keep one", name)
             if key not in known:
-                self.unknown(name, key, known)
+                misplaced, near = key in OPTIONS and not OPTIONS[key].in_spec, nearest(key, known)
+                told = f"{key}: has no place in a spec file: give it as --{key.replace('_', '-')}"
+                self.source.require(not misplaced, told, name)
+                hint = HINTS.get(key.replace("_", "-")) if self.noun == "key" else None
+                hint = hint or (f"did you mean {near.replace('_', '-')}?" if near else self.remedy)
+                self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint}", name)
             label = f"{self.spec}:{name.line}: {key.replace('_', '-')}:"
             try:
                 layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
@@ -60,18 +65,13 @@ class _Reader:
                 raise located(label, error) from error
         return layer
 
-    def unknown(self, name: Node, key: str, known: Mapping[str, Option]) -> NoReturn:
-        if key in OPTIONS and not OPTIONS[key].in_spec:
-            self.source.refuse(f"{key}: has no place in a spec file: give it as {OPTIONS[key].flag}", name)
-        near, foreign = nearest(key, known), HINTS.get(key.replace("_", "-")) if self.noun == "key" else None
-        hint = foreign or (f"did you mean {near.replace('_', '-')}?" if near else self.remedy)
-        self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint}", name)
-
     def texts(self, option: Option, node: Node) -> list[Any]:
         items = node.children if node.kind == "list" else (node,)
         if option.key in ("then", "run") and node.kind != "scalar":
-            # text has a grammar of its own, such as run
-            return [item.text if item.kind == "scalar" else self.part(item) for item in items]
+            return [  # a guarantee within a case, or text with a grammar of its own such as run
+                item.text if item.kind == "scalar" else Case(PART, self.layer(item, PART), None, self.spec, item.line)
+                for item in items
+            ]
         if option.key == "candidates" and node.kind == "list":
             return [node]
         if isinstance(option.kind, Orders):
@@ -89,10 +89,6 @@ class _Reader:
         if len(words) != option.nargs:
             self.refuse(option, node, f"give a list of exactly {option.nargs} values: [{option.metavar}]")
         return tuple(words)
-
-    def part(self, node: Node) -> Case:
-        """A guarantee within a case."""
-        return Case(PART, self.layer(node, PART), None, self.spec, node.line)
 
     def text(self, node: Node, option: Option) -> str:
         """One text; a mapping is allowed where the command line has its own little grammar."""
