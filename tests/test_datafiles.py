@@ -82,9 +82,7 @@ def test_what_dp_accounting_dumps(write):
 
 def test_an_order_of_one_is_left_out_with_a_warning(write):
     curve = read_rdp(write("order,epsilon\n1,0.05\n2,0.1\n", "c.csv"))
-    assert curve == {2.0: 0.1}
-    assert len(curve.warnings) == 1
-    assert "order 1" in curve.warnings[0]
+    assert (curve, [text[:7] for text in curve.warnings]) == ({2.0: 0.1}, ["order 1"])
 
 
 def test_a_curve_that_falls_takes_the_smallest_value_of_a_larger_order(write):
@@ -120,12 +118,10 @@ def test_answers_of_hpcalc_are_read(write):
 def test_points_on_the_command_line():
     assert parse_rdp_text("2:1,inf:1") == {2.0: 1.0, math.inf: 1.0}
     assert parse_rdp_text(" 1e1 : 5e-1 ,2:.25") == {2.0: 0.25, 10.0: 0.5}
-    for text in ("", *["2:nan,4:1", "1:1", "0.9:1", "2:-1", "2", "2:1:3", "2:1,,4:2", "2:1,2:3", "x:1", "2:1e999"]):
+    for text in ("", "2:nan,4:1", "1:1", "0.9:1", "2:-1", "2", "2:1:3", "2:1,,4:2", "2:1,2:3", "x:1", "2:1e999"):
         with pytest.raises(InvalidInput) as caught:
             parse_rdp_text(text)
         assert caught.value.parameter == "rdp"
-    with pytest.raises(InvalidInput, match=r"0\.9"):
-        parse_rdp_text("0.9:1,2:1")
 
 
 PROFILE_FILES = {
@@ -296,39 +292,34 @@ def test_json_is_read_as_it_is(write):
 
 
 REFUSED = {
-    "duplicate": ("order,epsilon\n2,0.4\n2,0.5\n", "twice"),
-    "converted at a delta": ("order,epsilon\n2,0.5\n4,0.4\n8,0.6\n", "converted at a delta"),
-    "nan": ("order,epsilon\n2,nan\n4,0.4\n", "line 2: epsilon at order 2 is not a number"),
-    "negative": ("order,epsilon\n2,0.1\n4,-0.4\n", "line 3: epsilon -0.4 at order 4 is negative"),
-    "order one": ("order,epsilon\n1,0.1\n", "order 1.0"),
-    "order nan": ("order,epsilon\nnan,0.1\n", "line 2: order is not a number"),
-    "text": ("order,epsilon\n2,about half\n", "line 2"),
-    "comma": ('order,epsilon\n2,"0,5"\n', "decimal point"),
-    "three columns without a header": ("2,0.5,1\n3,0.6,1\n", "name the columns"),
-    "wrong header": ("epsilon,delta\n2,0.5\n", "call it order"),
-    "two candidates": ("order,epsilon,rdp\n2,0.5,0.5\n", "keep one"),
-    "ragged": ("order,epsilon\n2\n", "line 2: 1 cells"),
-    "empty": (" \n", "empty"),
-    "comments only": ("# nothing\n", "empty"),
-    "header only": ("order,epsilon\n", "no rows"),
+    "order,epsilon\n2,0.4\n2,0.5\n": "twice",
+    "order,epsilon\n2,0.5\n4,0.4\n8,0.6\n": "converted at a delta",
+    "order,epsilon\n2,nan\n4,0.4\n": "line 2: epsilon at order 2 is not a number",
+    "order,epsilon\n2,0.1\n4,-0.4\n": "line 3: epsilon -0.4 at order 4 is negative",
+    "order,epsilon\n1,0.1\n": "order 1.0",
+    "order,epsilon\nnan,0.1\n": "line 2: order is not a number",
+    "order,epsilon\n2,about half\n": "line 2",
+    'order,epsilon\n2,"0,5"\n': "decimal point",
+    "2,0.5,1\n3,0.6,1\n": "name the columns",
+    "epsilon,delta\n2,0.5\n": "call it order",
+    "order,epsilon,rdp\n2,0.5,0.5\n": "keep one",
+    "order,epsilon\n2\n": "line 2: 1 cells",
+    " \n": "empty",
+    "# nothing\n": "empty",
+    "order,epsilon\n": "no rows",
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_told_apart(write, name):
-    text, expected = REFUSED[name]
-    with pytest.raises(InvalidInput) as caught:
+@pytest.mark.parametrize("text", REFUSED)
+def test_refusals_are_told_apart(write, text):
+    with pytest.raises(InvalidInput, match=rf"curve\.csv.*{REFUSED[text]}"):
         read_rdp(write(text, "curve.csv"))
-    assert expected in str(caught.value)
-    assert "curve.csv" in str(caught.value)
 
 
-def test_a_profile_must_not_rise(write):
-    with pytest.raises(InvalidInput, match="never increases"):
-        read_profile(write("epsilon,delta\n1,1e-9\n2,1e-3\n", "p.csv"))
-    for row in ("-1,0.5", "1,1.5", "1,-1e-9", "1,nan"):
-        with pytest.raises(InvalidInput):
-            read_profile(write(f"epsilon,delta\n{row}\n", "p.csv"))
+@pytest.mark.parametrize("rows", ["1,1e-9\n2,1e-3", "-1,0.5", "1,1.5", "1,-1e-9", "1,nan"])
+def test_a_profile_must_not_rise(write, rows):
+    with pytest.raises(InvalidInput, match="never increases" if "\n" in rows else ""):
+        read_profile(write(f"epsilon,delta\n{rows}\n", "p.csv"))
 
 
 def test_unreadable_files_are_file_errors(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import hpcalc.questions as questions
 from hpcalc import __version__
-from hpcalc.catalog import NOT_DRAWN
+from hpcalc.catalog import LAWS, NOT_DRAWN
 from hpcalc.cli import inputs
 from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
 from hpcalc.cli.options import TRAINING
@@ -141,8 +141,8 @@ def _laws(case: Case) -> dict[str, Any]:
     if named:
         if runs and case["subset"] != "auto":
             # a spec states the law that was checked; what is solved for is its scale
-            scaled = named.keys() - inputs.open_scale(named).keys()
-            named = {key: named[key] for key in named if key not in scaled or case.source(key) == COMMAND_LINE}
+            scales = (*LAWS[named["dist"]].scales[:1], "mean")
+            named = {key: named[key] for key in named if key not in scales or case.source(key) == COMMAND_LINE}
         return {"runs": named, "laws": laws}
     if case["mean"] is not None and runs:
         case.refuse("mean", "is what plan solves for: leave it out")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from hpcalc.catalog import DISTS, LAWS, load
+from hpcalc.catalog import DISTS, load
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.cli.case import Case, CommandLineError, Given, shown
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
@@ -18,8 +18,8 @@ from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
 
-__all__ = ["candidates_at", "guarantee", "law", "law_parameters", "laws_named", "open_scale", "release",
-           "sampling", "scores", "some_guarantee"]  # fmt: skip
+__all__ = ["candidates_at", "guarantee", "law", "law_parameters", "laws_named", "release", "sampling",
+           "scores", "some_guarantee"]  # fmt: skip
 
 
 def guarantee(case: Case) -> Guarantee:
@@ -208,12 +208,6 @@ def laws_named(case: Case) -> list[dict[str, Any]] | None:
         if isinstance(one.get("pmf"), str):
             one["pmf"] = read_pmf(one["pmf"])
     return laws or None
-
-
-def open_scale(parameters: dict[str, Any]) -> dict[str, Any]:
-    """A law's parameters without those that set how often a search runs."""
-    scales = (*LAWS[parameters["dist"]].scales[:1], "mean")
-    return {key: value for key, value in parameters.items() if key not in scales}
 
 
 def release(case: Case, base: Guarantee | None) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,6 @@ LIGHT = {
 PURE = "bound --dist tnb --eta 0 --mean 10 --pure 0.3"  # closed forms: the quickest whole search
 
 
-@pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("HPCALC_") or name in ("NO_COLOR", "FORCE_COLOR"):
-            monkeypatch.delenv(name)
-
-
 def answer(line: str, code: int = 0) -> Any:
     """The JSON document of a command line, checked against its schema."""
     seen, out, err = run(f"{line} --format json")
@@ -44,24 +36,15 @@ def answer(line: str, code: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_answers_in_every_format(command: str) -> None:
-    documents = []
-    for fmt, suffix in FORMATS.items():
-        # the golden file is what the command prints, byte for byte: that is another test's business
-        out = (FOLDER / f"{command}.{fmt}.{suffix}").read_text(encoding="utf-8")
-        assert out.endswith("\n")
-        if fmt == "json":
-            documents.append(json.loads(out))
-        elif fmt == "yaml":
-            documents.append(yaml.safe_load(out))
-        elif fmt == "csv":
-            rows = list(csv.reader(io.StringIO(out)))
-            assert len({len(row) for row in rows}) == 1
-    assert documents[0] == documents[1]
-    validator().validate(documents[0])
+def test_every_format_tells_the_same(command: str) -> None:
+    # the golden file is what the command prints, byte for byte: that is another test's business
+    texts = {fmt: (FOLDER / f"{command}.{fmt}.{suffix}").read_text("utf-8") for fmt, suffix in FORMATS.items()}
+    document = json.loads(texts["json"])
+    validator().validate(document)
+    assert document == yaml.safe_load(texts["yaml"])
+    assert len({len(row) for row in csv.reader(io.StringIO(texts["csv"]))}) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_every_answer_is_legible_on_every_stream(command: str, encoding: str) -> None:
@@ -95,10 +78,6 @@ def test_the_gate() -> None:
     assert answer(f"{PURE} --max-epsilon 1")["within_budget"] is True
     over = answer(f"{PURE} --max-epsilon 0", code=1)
     assert (over["within_budget"], over["epsilon"], over["max_epsilon"]) == (False, epsilon, 0.0)
-    code, out, err = run(f"{PURE} --max-epsilon 0 --format yaml")
-    assert (code, yaml.safe_load(out)["epsilon"]) == (1, epsilon)
-    way_out = "hpcalc plan --pure 0.3 --dist tnb --eta 0 --target-epsilon 0"
-    assert err == f"hpcalc: epsilon {epsilon:.4f} is over max-epsilon 0: try {way_out}\n"
 
 
 @pytest.mark.parametrize("base", ["--gaussian 0", "--zcdp inf", "--pure inf", "--zcdp 0.1 --delta 0"])

@@ -63,14 +63,9 @@ class Terminal:
         # bash answers keys in order: what is typed after TAB is echoed when TAB is done
         self.mark = "@@" if shell == "bash" else ""
         self.child = pexpect.spawn(
-            program(shell),
-            arguments,
-            env=environment(folder),
-            cwd=str(folder),
-            encoding="utf-8",
-            timeout=60,
-            dimensions=(500, 200),
-        )
+            program(shell), arguments, env=environment(folder), cwd=str(folder),
+            encoding="utf-8", timeout=60, dimensions=(500, 200),
+        )  # fmt: skip
         self.child.delaybeforesend = None
         for line in setup:
             self.child.sendline(line)
@@ -110,13 +105,8 @@ def _fish(folder: Path, line: str, **extra: str) -> list[str]:
     quoted = line.replace("\\", "\\\\").replace("'", "\\'")
     done = subprocess.run(
         [program("fish"), "--no-config", "-c", f"source '{COMPLETIONS}/hpcalc.fish'; complete -C '{quoted}'"],
-        env=environment(folder, **extra),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+        env=environment(folder, **extra), cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
     assert done.stderr == ""
     return done.stdout.splitlines()
 
