@@ -129,21 +129,6 @@ def nearest(word: str, choices: Collection[str], cutoff: float = 0.6) -> str | N
     return next(iter(get_close_matches(word, list(choices), n=1, cutoff=cutoff)), None)
 
 
-def _read(source: Source) -> bytes:
-    try:
-        if source.path == "-":
-            data = sys.stdin.buffer.read(_MAX_BYTES + 1)
-        else:
-            with open(source.path, "rb") as stream:
-                data = stream.read(_MAX_BYTES + 1)
-    except (OSError, ValueError, AttributeError) as error:  # a path with a NUL is a ValueError, no stdin the last
-        option, name = source.parameter.replace("_", "-"), source.name
-        name = name if name.isprintable() else shown(name)
-        raise DataFileError(f"--{option} {name}: {getattr(error, 'strerror', None) or error}") from error
-    source.require(len(data) <= _MAX_BYTES, f"is larger than {_MAX_BYTES >> 20} MiB: split it, or give fewer points")
-    return data
-
-
 def shipped(name: str) -> str:
     """Text of a file that comes with the package, such as ``"schema.json"``."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as stream:
@@ -155,7 +140,17 @@ def read_tree(source: Source) -> Node:
 
     A table with a header is a list of mappings, one without a header a list of lists or, of one column, of scalars.
     """
-    data = _read(source)
+    try:
+        if source.path == "-":
+            data = sys.stdin.buffer.read(_MAX_BYTES + 1)
+        else:
+            with open(source.path, "rb") as stream:
+                data = stream.read(_MAX_BYTES + 1)
+    except (OSError, ValueError, AttributeError) as error:  # a path with a NUL is a ValueError, no stdin the last
+        option, name = source.parameter.replace("_", "-"), source.name
+        name = name if name.isprintable() else shown(name)
+        raise DataFileError(f"--{option} {name}: {getattr(error, 'strerror', None) or error}") from error
+    source.require(len(data) <= _MAX_BYTES, "is larger than 16 MiB: split it, or give fewer points")
     source.require(not data.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16 text: save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
@@ -338,23 +333,19 @@ def write_file(path: str, text: str | bytes) -> None:
         elif mode is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         else:
-            _replace(target, data, mode)
+            temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
+            try:
+                with open(temporary, "xb") as stream:
+                    if mode is not None:
+                        os.chmod(temporary, stat.S_IMODE(mode))
+                    stream.write(data)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(temporary, target)
+            finally:
+                if os.path.exists(temporary):
+                    os.unlink(temporary)
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
         raise DataFileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _replace(target: str, data: bytes, mode: int | None) -> None:
-    temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
-    try:
-        with open(temporary, "xb") as stream:
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)

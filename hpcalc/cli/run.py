@@ -126,13 +126,12 @@ def _failed(result: Any) -> bool:
 
 
 def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
-    output = cases[0]["output"]
-    asked: dict[str, Any] = {"echo": frozenset(_floats([case.values for case in cases])), "quiet": cases[0]["quiet"]}
+    output, stream = cases[0]["output"], dict[str, Any]()
     if output in (None, "-"):
-        asked |= {"encoding": stdout_encoding(), "width": terminal_width(), "colour": wants_colour()}
-        write_stdout(render(document, _format(cases[0]), **asked))
-    else:
-        write_file(output, render(document, _format(cases[0]), **asked))
+        stream = {"encoding": stdout_encoding(), "width": terminal_width(), "colour": wants_colour()}
+    echo = frozenset(_floats([case.values for case in cases]))
+    text = render(document, _format(cases[0]), echo=echo, quiet=cases[0]["quiet"], **stream)
+    write_stdout(text) if stream else write_file(output, text)
 
 
 def _floats(value: Any) -> Iterator[float]:
