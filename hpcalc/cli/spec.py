@@ -47,7 +47,7 @@ class _Reader:
         self.source.require(node.kind == "mapping", "expected options such as 'zcdp: 0.1'", node)
         layer: dict[str, Given] = {}
         for name, value in node.children:
-            key = name.text.strip().replace("-", "_")
+            key = name.key
             if key in layer:
                 first = f"(first on line {layer[key].line})"
                 self.source.refuse(f"{shown(name.text)}: given twice {first}: keep one", name)
@@ -186,8 +186,8 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
 def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]:
     """The ``--candidates``: each a guarantee with a name, their weights (None: unknown), and whether those were given.
 
-    In a table, a cell of several values separates them by spaces, an empty cell is absent, and a column that is no
-    option is a hyperparameter. What the case says of every training (``--examples``) goes for each setting.
+    In a table an empty cell is absent, and a column that is no option is a hyperparameter. What the case says of every
+    training (``--examples``) goes for each setting.
     """
     given = case["candidates"]
     inline = isinstance(given, Node)
@@ -214,10 +214,7 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
             elif table and key not in known and nearest(key, known, cutoff=0.8) is None:
                 params.append(name.text)
             else:
-                parts = tuple(Node("scalar", value.line, part) for part in value.text.split())
-                several = table and len(parts) > 1 and key in PART and key != "name"
-                node = Node("list", value.line, children=parts) if several else value
-                children.append((Node("scalar", value.line, key) if key in PART else name, node))
+                children.append((name, value))
         layer = reader.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
         if layer.keys() <= {"name", "times"}:
