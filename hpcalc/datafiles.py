@@ -120,8 +120,7 @@ def read_rdp(path: str) -> Points:
 
 def parse_rdp_text(text: str) -> Points:
     """Points written as ``ORDER:EPSILON,...``, such as ``2:0.25,inf:3``."""
-    source = Source("rdp", text)
-    rows: list[Row] = []
+    source, rows = Source("rdp", text), list[Row]()
     for piece in str(text).split(","):
         order, colon, value = piece.partition(":")
         if not colon or ":" in value:

@@ -3,8 +3,7 @@
 A file is untrusted text. It is read into a tree of named texts that know their line (:func:`read_tree`): no YAML tag is
 constructed, no key is taken twice, sizes, nesting and aliases are limited. Every number is read from its own text, so
 that ``1e-6`` is a number in YAML too, ``nan`` never passes and a positive number too small for a double stays positive.
-JSON is read as the YAML it is; a CSV table becomes the same tree, a mapping a row. What the numbers in a file mean
-stands in :mod:`hpcalc.datafiles`.
+What the numbers in a file mean stands in :mod:`hpcalc.datafiles`.
 """
 
 from __future__ import annotations
@@ -136,10 +135,7 @@ def shipped(name: str) -> str:
 
 
 def read_tree(source: Source) -> Node:
-    """Contents of a YAML, JSON or CSV file, by its extension, else by what it looks like.
-
-    A table with a header is a list of mappings, one without a header a list of lists or, of one column, of scalars.
-    """
+    """Contents of a YAML, JSON or CSV file, by its extension, else by its looks; a row under a header is a mapping."""
     try:
         if source.path == "-":
             data = sys.stdin.buffer.read(_MAX_BYTES + 1)
@@ -302,10 +298,7 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
 
 
 def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:
-    """Points of a curve under their ``name``, as the suffix of ``path`` says: ``.json``, ``.csv``, any other is YAML.
-
-    Of a ``"profile"`` a δ below the smallest double is None, of ``"rdp"`` an ε where nothing is known.
-    """
+    """Points of a curve under their ``name``, as the suffix of ``path`` says; None: a δ too small, an ε unknown."""
     unknown = math.inf if name == "rdp" else None
     rows = [{key: unknown if value is None else float(value) for key, value in point.items()} for point in points]
     suffix = os.path.splitext(path)[1].lower()
@@ -320,8 +313,7 @@ def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None
 def write_file(path: str, text: str | bytes) -> None:
     """Write a file whole or not at all: a temporary file beside it, then a rename.
 
-    The file keeps its permissions, a symbolic link stays one (its target is replaced), and something that is not a
-    regular file (``/dev/stdout``, a named pipe) is written to as it is.
+    It keeps its permissions, a symbolic link stays one, and what is not a regular file is written to as it is.
     """
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     try:

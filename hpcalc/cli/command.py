@@ -79,15 +79,15 @@ def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormat
             if isinstance(note, str):
                 formatter.write_text(note)
                 formatter.write_text("")
-            formatter.write_dl([_row(option) for option in shown if option.group == group], col_max=26)
+            rows = [
+                (f"{', '.join(option.names)} {option.metavar or ''}".rstrip(),
+                 f"{option.help}" + (f" [default: {option.told_default}]" if option.told_default else ""))
+                for option in shown if option.group == group
+            ]  # fmt: skip
+            formatter.write_dl(rows, col_max=26)
             if isinstance(note, list):
                 formatter.write_text("")
                 formatter.write_dl(note, col_max=26)
-
-
-def _row(option: Option) -> tuple[str, str]:
-    head = ", ".join(option.names) + (f" {option.metavar}" if option.metavar else "")
-    return head, f"{option.help}" + (f" [default: {option.told_default}]" if option.told_default else "")
 
 
 class Command(click.Command):

@@ -173,10 +173,7 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
 
 
 def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any]:
-    """The law of K as keyword arguments of :func:`hpcalc.laws.make_law`, none without a law; its scale may be open.
-
-    Under ``composition`` the candidates of ``base`` are the runs.
-    """
+    """The law of K for :func:`hpcalc.laws.make_law`, its scale may be open; ``base`` may be the runs themselves."""
     dist, *keys = LAW
     parameters = {key: case[key] for key in keys if case[key] is not None and case[key] is not False}  # 0 is an eta
     if case[dist] is None:

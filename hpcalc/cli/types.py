@@ -1,8 +1,7 @@
 """What the value of an option may look like: numbers, words, lists and file names.
 
-Each type reads the text a user typed, on the command line, in the environment or in a spec file, and refuses what it
-cannot read with the option's key, the value and the remedy. Ranges belong to the objects built from the values
-(:mod:`hpcalc.guarantees`, :mod:`hpcalc.laws`), which check them once for every caller.
+Each type reads the text of an option, wherever it was typed, and refuses what it cannot read with the option's key, the
+value and the remedy. Ranges belong to the objects built from the values, which check them once for every caller.
 """
 
 from __future__ import annotations
@@ -73,12 +72,10 @@ class Flag(Text):
     """A flag, which in a file or a variable is a word."""
 
     def read(self, text: str, key: str) -> bool:
-        word = text.strip().lower()
-        if word in ("1", "true", "yes", "on"):
-            return True
-        if word in ("0", "false", "no", "off"):
-            return False
-        raise InvalidInput(key, text, "give true or false")
+        words = ("1", "true", "yes", "on", "0", "false", "no", "off")
+        if text.strip().lower() not in words:
+            raise InvalidInput(key, text, "give true or false")
+        return text.strip().lower() in words[:4]
 
 
 class Number(Text):
