@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from hpcalc.laws import (Adaptive, AnyRuns, AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Geometric,
                              Law, Logarithmic, Poisson, RunCount, Threshold, TruncatedNegativeBinomial, make_law,
                              parse_law)
-    from hpcalc.questions import bound, compare, convert, plan, utility
+    from hpcalc.questions.comparing import compare
+    from hpcalc.questions.conversions import convert
+    from hpcalc.questions.measures import utility
+    from hpcalc.questions.planning import plan
+    from hpcalc.questions.search_cost import bound
     # fmt: on
     # isort: on
 

@@ -13,7 +13,6 @@ import numpy as np
 from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
-from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
@@ -168,7 +167,7 @@ def compare(
         footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
     ask = Accountant(Asked(**asked), Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
     pricing = _Pricing(base, ask, lower)
-    present = [] if used is None or used.given is None else [pricing.of(used, used.given)]
+    present = [] if used is None or used.given is None else [pricing.priced(Solution(used, used.given))]
     if sweep is not None:
         means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
         ask.tick.expected = len(means) * len(families)
@@ -178,11 +177,11 @@ def compare(
         solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
             raise unreachable(solved, at_epsilon, None, ask.asked.delta, "--at-epsilon")
-        entries = [pricing.solved(item) for item in solved]
+        entries = [pricing.priced(item) for item in solved]
     elif at_success is not None:
-        entries = [pricing.solved(law_of_success(family, at_success, aims)) for family in families]
+        entries = [pricing.priced(law_of_success(family, at_success, aims)) for family in families]
     else:
-        entries = [pricing.solved(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
+        entries = [pricing.priced(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
         entries = [entry for entry in entries if not any(entry.same_law(other) for other in present)]
     every = (*present, *entries)
     drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
@@ -197,21 +196,19 @@ class _Pricing:
     ask: Accountant
     lower: bool
 
-    def of(self, family: LawFamily, runs: RunCount, reason: str | None = None) -> Solution:
-        """A law and its cost."""
-        cost = self.ask.cost(self.base, runs, lower=self.lower)
-        return Solution(family, runs, cost, cost.reason if cost.best is None else reason)
-
-    def solved(self, item: Solution) -> Solution:
-        """A law that was solved for, and its cost where it is not at hand, or has no lower bound yet."""
+    def priced(self, item: Solution) -> Solution:
+        """A law and its cost, where that is not at hand, or has no lower bound yet."""
         if item.runs is None:
             return Solution(item.family, reason=item.reason)
-        return item if item.cost is not None and not self.lower else self.of(item.family, item.runs, item.reason)
+        if item.cost is not None and not self.lower:
+            return item
+        cost = self.ask.cost(self.base, item.runs, lower=self.lower)
+        return Solution(item.family, item.runs, cost, cost.reason if cost.best is None else item.reason)
 
     def swept(self, family: LawFamily, means: Iterable[float]) -> list[Solution]:
         """A law at each mean that it can have; whole numbers of runs meet some means twice."""
         free = family if family.scale is None else replace(family, given=None)
-        entries = (self.solved(at_mean(free, each)) for each in means)
+        entries = (self.priced(at_mean(free, each)) for each in means)
         return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
 
     def around(self, entries: Iterable[Solution]) -> list[Solution]:

@@ -77,10 +77,8 @@ def convert(
     ----------
     base : Guarantee
         What is known of one run.
-    delta : float, optional
-        For ``to="approx-dp"``: the δ at which ε is wanted (default 1e-6 unless ``epsilon`` is given).
-    epsilon : float, optional
-        For ``to="approx-dp"``: the ε at which δ is wanted.
+    delta, epsilon : float, optional
+        For ``to="approx-dp"``: the δ at which ε is wanted (default 1e-6), or the ε at which δ is.
     to : {"approx-dp", "rdp", "zcdp", "pure"}
         Kind of guarantee wanted.
     conversion : {"best", "cks", "mironov", "exact"}
@@ -106,24 +104,21 @@ def convert(
         at = np.array(rows.DEFAULT_ORDERS) if listed is None else listed
         values = base.rdp(at)
         reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
-        points = [
-            {"order": rows.finite(order), "epsilon": upper(value)}
-            for order, value in zip(at.tolist(), values.tolist(), strict=True)
-        ]
+        pairs = zip(at.tolist(), values.tolist(), strict=True)
+        points = [{"order": rows.finite(order), "epsilon": upper(value)} for order, value in pairs]
         return ConvertResult(base, {"kind": to, "orders": points}, to, reason)
-    if to in ("zcdp", "pure"):
-        key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
-        try:
-            return ConvertResult(base, {"kind": to, key: Upper(find(base))}, to)
-        except NoFiniteBound as error:
-            return ConvertResult(base, {"kind": to, key: None}, None, str(error))
-    if epsilon is not None:
-        found = delta_at(base, float(epsilon), conversion, listed)
-        told = {"kind": to, "epsilon": float(epsilon), **rows.delta_fields(found.value)}
-        return ConvertResult(base, told, found.rule, None, found.order)
-    value = 1e-6 if delta is None else delta
-    told = {"kind": to, "epsilon": None, "delta": float(value)}
+    told: dict[str, Any] = {"kind": to}
     try:
+        if to in ("zcdp", "pure"):
+            key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
+            told[key] = None
+            return ConvertResult(base, {"kind": to, key: Upper(find(base))}, to)
+        if epsilon is not None:
+            found = delta_at(base, float(epsilon), conversion, listed)
+            told |= {"epsilon": float(epsilon), **rows.delta_fields(found.value)}
+            return ConvertResult(base, told, found.rule, None, found.order)
+        value = 1e-6 if delta is None else delta
+        told |= {"epsilon": None, "delta": float(value)}
         answer = epsilon_at(base, log_of_delta(value), conversion, listed)
     except NoFiniteBound as error:
         return ConvertResult(base, told, None, str(error))

@@ -120,11 +120,9 @@ def plan(
     ----------
     base : Guarantee or None
         Guarantee of one run. With ``solve_for`` a noise: what else happens in the same run, if anything.
-    runs : RunCount, str or mapping, optional
-        A law of K; see ``laws``.
-    laws : iterable of RunCount, str or mapping, optional
-        Laws to consider; each one's scale parameter (mu, gamma, p, k, n, accept) is solved for, whatever value it has.
-        Default: Poisson and the truncated negative binomial with eta -0.5, 0, 0.5 and 1.
+    runs, laws : RunCount, str or mapping, or iterable of them, optional
+        Laws of K to consider; each one's scale parameter (mu, gamma, p, k, n, accept) is solved for, whatever value it
+        has. Default: Poisson and the truncated negative binomial with eta -0.5, 0, 0.5 and 1.
     mean : float, optional
         With ``solve_for`` a noise: the mean of every law whose scale is open.
     target_epsilon : float
@@ -201,9 +199,8 @@ def plan(
     if found[0].runs is None:
         raise solving.unreachable(found, target_epsilon, target_success, delta)
     echo |= {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
-    unused = _not_used(named) if kind == "runs" else ()
-    reason = planner.reason(found)
-    return PlanResult(base, delta, target_epsilon, tuple(found), reason, order, aims, rows.known(**echo), unused)
+    told, unused = rows.known(**echo), _not_used(named) if kind == "runs" else ()
+    return PlanResult(base, delta, target_epsilon, tuple(found), planner.reason(found), order, aims, told, unused)
 
 
 def _noisy(
@@ -372,20 +369,16 @@ def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | N
     """
     found: dict[LawFamily, float] = {}
 
-    def loss(laws: Iterable[LawLike]) -> Array:
-        families = [family_of(law) for law in laws]
+    def loss(law: Callable[[Any], LawLike], places: Iterable[Any]) -> Array:
+        families = [family_of(law(place)) for place in places]
         for family in families:
             if family not in found:
                 found[family] = worth(family)
         return np.array([-found[family] for family in families])
 
-    def negative_binomial(x: Array) -> Array:
-        return loss({"dist": "tnb", "eta": round_down(math.expm1(each), 4)} for each in x)
-
-    def binomial(x: Array) -> Array:
-        return loss({"dist": "binomial", "n": math.ceil(math.exp(each))} for each in x)
-
-    loss(["poisson", "poisson:at-least-one"])
+    negative_binomial = partial(loss, lambda x: {"dist": "tnb", "eta": round_down(math.expm1(x), 4)})
+    binomial = partial(loss, lambda x: {"dist": "binomial", "n": math.ceil(math.exp(x))})
+    loss(family_of, ["poisson", "poisson:at-least-one"])
     # log(1 + eta) from eta = -0.95 to 1000, eta with four significant digits
     log_minimum(negative_binomial, np.arange(-3.0, 7.0, 0.6), accuracy=_ETA_STEP)
     if poisson_mean is not None:

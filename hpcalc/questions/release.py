@@ -64,13 +64,11 @@ class Everything(Bound):
 
 
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
-    """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta.
-
-    Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller.
-    """
+    """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta."""
     floor = log_delta - _BEYOND
     exact = [bound for bound in bounds if isinstance(bound, ExactBound)]
     others = [bound for bound in bounds if not isinstance(bound, ExactBound)]
+    # Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller
     if others and not any(bound.attained for bound in exact):
         others = [min(others, key=lambda bound: bound.epsilon(log_delta).value)]
     elif exact:
@@ -123,16 +121,6 @@ def _whole_curve(one: RenyiCurve, asked: Asked) -> RenyiCurve:
         return np.asarray(sum((part.rdp(orders) for part in asked.then), asked.searches * one.rdp(orders)), dtype=float)
 
     return RenyiCurve(rdp, one.orders)
-
-
-def together(parts: Sequence[Everything], log_delta: float) -> Everything:
-    """Several such things, all released; each accurate about the total's delta."""
-    pair = reduce(partial(composed, floor=log_delta - _BEYOND), [part.pair for part in parts])
-
-    def rdp(orders: Array) -> Array:
-        return np.asarray(sum(np.asarray(part.rdp(orders)) for part in parts), dtype=float)
-
-    return Everything(pair, (RenyiCurve(rdp),) if all(part.curves for part in parts) else ())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,13 +178,18 @@ def total(
     results: Mapping[str, Any], *, delta: float, conversion: str = "best", max_epsilon: float | None = None
 ) -> TotalResult:
     """What several answers of ``bound``, by name, cost together, where all of them are released."""
-    asked, parts = Asked(delta), []
+    log_delta, parts = Asked(delta).log_delta, []
     for name, result in results.items():
         sources = [item.source for item in getattr(result, "bounds", ())]
         if not sources:
             raise NoFiniteBound(f"no finite total: {name} has no finite bound")
         # what a case releases beside one search stands behind its one bound already
         known = sources[0]
-        parts.append(known if isinstance(known, Everything) else everything(sources, asked))
-    whole = together(parts, asked.log_delta)
-    return TotalResult(tuple(results), delta, whole, whole.epsilon(asked.log_delta, conversion), max_epsilon)
+        parts.append(known if isinstance(known, Everything) else everything(sources, Asked(delta)))
+    pair = reduce(partial(composed, floor=log_delta - _BEYOND), [part.pair for part in parts])
+
+    def rdp(orders: Array) -> Array:
+        return np.asarray(sum(np.asarray(part.rdp(orders)) for part in parts), dtype=float)
+
+    whole = Everything(pair, (RenyiCurve(rdp),) if all(part.curves for part in parts) else ())
+    return TotalResult(tuple(results), delta, whole, whole.epsilon(log_delta, conversion), max_epsilon)

@@ -165,10 +165,8 @@ class BoundResult(Answer):
         if self.composition is not None:
             out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
         out["lower_bound"] = _lower_document(self.lower, self.asked.no_mechanism)
-        if self.search is not None:
-            out["search"] = {"epsilon": upper(self.search)}
-        if self.candidates:
-            out["candidates"] = list(self.candidates)
+        search = None if self.search is None else {"epsilon": upper(self.search)}
+        out |= known(search=search, candidates=list(self.candidates) or None)
         if self.max_epsilon is not None:
             out |= {"max_epsilon": self.max_epsilon, "within_budget": self.exit_code == ExitCode.OK}
         out["bounds"] = [item.document() for item in self.bounds]
@@ -192,10 +190,9 @@ def _explanation(result: BoundResult) -> dict[str, Any]:
     best, single, lower = result.best, result.single_run, result.lower
     if best is None:
         return {"theorem": None, "conditions": []}
-    inputs = {**result.base.describe(), **law_document(result.runs), "delta": result.delta}
     return {
         "theorem": best.source.citation,
-        "inputs": inputs,
+        "inputs": {**result.base.describe(), **law_document(result.runs), "delta": result.delta},
         **known(composed=getattr(result.base, "how", None)),
         "order": best.order,
         "conversion": best.conversion,
@@ -299,23 +296,19 @@ def search_cost(
         from hpcalc.questions.release import everything
 
         found = [Evaluated.of(everything(sources, asked), log_delta, rule)]
-    # beside it stands naive composition of the mean number of runs, rounded up
-    count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
-    beside, payable = lower and asked.plain, base.finite and count <= _MOST
-    return BoundResult(
-        base,
-        runs,
-        asked,
-        tuple(found),
-        lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None,
-        single,
-        (count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf) if beside else None,
-        None if max_epsilon is None else float(max_epsilon),
-        explain,
-        None if best < math.inf else _why_not(base, runs, asked, sources),
-        None if asked.plain else best,
-        tuple(_candidates(base, law, log_delta, rule, progress or (lambda *_: None))) if lower else (),
-    )
+    composition, low, reason = None, None, None
+    if lower and asked.plain:  # naive composition of the mean number of runs, rounded up
+        count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
+        payable = base.finite and count <= _MOST
+        composition = count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
+    if lower and base.finite and not asked.no_mechanism:
+        low = lower_bound(base, runs, log_delta, sources)
+    if not best < math.inf:
+        reason = _why_not(base, runs, asked, sources)
+    search = None if asked.plain else best
+    parts = tuple(_candidates(base, law, log_delta, rule, progress or (lambda *_: None))) if lower else ()
+    limit = None if max_epsilon is None else float(max_epsilon)
+    return BoundResult(base, runs, asked, tuple(found), low, single, composition, limit, explain, reason, search, parts)
 
 
 def _single_run(base: Guarantee, log_delta: float, rule: str) -> Conversion | None:

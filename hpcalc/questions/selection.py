@@ -94,9 +94,6 @@ class SelectionResult(Answer):
         }
 
 
-# -- errors
-
-
 def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
     """Error that the exponential mechanism exceeds with probability at most ``fail``, whatever the scores."""
     odds = math.log(candidates - 1) + math.log1p(-fail) - math.log(fail) if candidates > 1 else -math.inf
@@ -175,9 +172,6 @@ def _least(passes: Callable[[float], bool], first: float, top: float, accuracy: 
         if high > top:
             return math.inf
     return least_passing(passes, 0.5 * high if high > first else 0.0, high, accuracy)
-
-
-# -- the comparison
 
 
 def compare_selection(

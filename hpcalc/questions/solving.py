@@ -239,10 +239,7 @@ def solve_noise(
 
 
 def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float | None = None) -> Solution:
-    """The sampling rate of the records at which a search and what follows it cost least, within a target if any.
-
-    ε is not monotone in the rate, so rates are scanned.
-    """
+    """The sampling rate of the records at which a search and what follows it cost least, within a target if any."""
     asked, costs = ask.asked, dict[float, float]()
     bounds = bounds_for(base, asked.law(runs), asked.restricted, asked.method)
     # the search is the same at every rate; what follows it is rough until the rate is found
@@ -264,7 +261,7 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
 
 
 def best_rate(cost: Callable[[float], float]) -> float:
-    """The sampling rate of two digits, from 0.002 to 0.95, that costs least."""
+    """The sampling rate of two digits, from 0.002 to 0.95, that costs least: ε is not monotone in it."""
     rates = [round_down(rate, 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
     for width in (0.2, 0.06, 0.02):
         best = min(rates, key=cost)
@@ -274,16 +271,13 @@ def best_rate(cost: Callable[[float], float]) -> float:
 
 
 def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
-    """Values with a mean from one run to a million within the run-time limit, and what ends them; or why none is left.
-
-    ε alone is no reason to look below one run: a search that runs nothing costs nothing.
-    """
+    """Values with a mean from one run to a million within the run-time limit, and what ends them; or why none is left."""
     if family.scale is None:
         return f"{family.dist} has no parameter to solve for"
     whole = Grid(*family.range, digits=0 if family.whole else 6)
     first, last, end = whole.first, whole.last, ""
 
-    def enough(index: int) -> bool:
+    def enough(index: int) -> bool:  # ε alone is no reason to look below: a search that runs nothing costs nothing
         return family.at(whole.value(index)).mean >= 1.0 - 1e-12
 
     def too_long(index: int) -> bool:

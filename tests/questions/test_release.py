@@ -17,7 +17,8 @@ from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import WorstOf
 from hpcalc.laws import FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.questions.asked import Asked
-from hpcalc.questions.release import everything, search_pair, together
+from hpcalc.questions.release import everything, search_pair, total
+from hpcalc.questions.search_cost import search_cost
 
 LOG_DELTA = math.log(1e-6)
 BASE = Gaussian(math.sqrt(5.0))
@@ -151,7 +152,7 @@ def test_a_search_becomes_a_pair_that_gives_its_epsilon_back():
 
 
 def test_a_total_is_what_its_parts_compose_to():
-    one = everything([ExactBound(BASE, LAWS["logarithmic"])], Asked())
-    both = together([one, one], LOG_DELTA).epsilon(LOG_DELTA).value
+    one = search_cost(BASE, LAWS["logarithmic"], Asked(method="refined-region"), lower=False)
+    both = total({"a": one, "b": one}, delta=1e-6).epsilon
     assert both == pytest.approx(cost("logarithmic", searches=2), rel=1e-4)
-    assert together([one], LOG_DELTA).epsilon(LOG_DELTA).value == one.epsilon(LOG_DELTA).value
+    assert total({"a": one}, delta=1e-6).epsilon == cost("logarithmic")
