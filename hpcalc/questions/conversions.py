@@ -93,12 +93,12 @@ def convert(
     4.728386985
     """
     checked_guarantee(base)
-    listed = None if orders is None else np.array([float(order) for order in orders])
-    illegal = [] if listed is None else listed[~(listed > 1.0)].tolist()
+    given = [] if orders is None else [float(order) for order in orders]
+    listed = None if orders is None else np.array(given)
     require(
         ("to", to, to in _KINDS, f"give one of {', '.join(_KINDS)}"),
         ("epsilon", epsilon, delta is None or epsilon is None, "give either delta or epsilon, not both"),
-        *(("orders", order, False, "give Rényi orders > 1 (inf is allowed)") for order in illegal),
+        *(("orders", order, order > 1.0, "give Rényi orders > 1 (inf is allowed)") for order in given),
     )
     if to == "rdp":
         at = np.array(rows.DEFAULT_ORDERS) if listed is None else listed

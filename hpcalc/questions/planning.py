@@ -176,12 +176,11 @@ def plan(
     goal, kind = aims.goal(maximize), solve_for or "runs"
     if asked.get("subset") == "auto":
         kind, asked["subset"] = "subset", 0.5  # any rate will do until one is found
-    ask = Accountant(Asked(**asked), Ticker(progress))
-    order = maximize if kind != "runs" else None if target_success is not None else goal
-    planner = _Planner(ask, base, aims, order, kind, mean, target_epsilon, target_success, max_runs_p95)
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
-    ask.tick.expected = 12 * len(families)
+    ask = Accountant(Asked(**asked), Ticker(progress, 12 * len(families)))
+    order = maximize if kind != "runs" else None if target_success is not None else goal
+    planner = _Planner(ask, base, aims, order, kind, mean, target_epsilon, target_success, max_runs_p95)
     echo: dict[str, Any] = {"mean": mean, "compositions": compositions}
     if kind == "runs":
         found = planner.laws(families, optimize_eta)

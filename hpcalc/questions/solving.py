@@ -101,7 +101,6 @@ class Accountant:
             return last_passing(full, target, grid, here)
         # the Rényi bound is the cheapest to ask, and leads near where another one wins
         winner: str | None = "refined-rdp" if named_by(self.asked.method)("refined-rdp") else None
-        rivals: dict[str, float] = {}
         for _ in range(3):
             if winner is not None and probe(winner, here) < math.inf:
                 led = led_by(winner, 4)
@@ -271,13 +270,13 @@ def best_rate(cost: Callable[[float], float]) -> float:
 
 
 def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
-    """Values with a mean from one run to a million within the run-time limit, and what ends them; or why none is left."""
+    """Values with a mean from one run to a million within a limit, and what ends them, or why none is left."""
     if family.scale is None:
         return f"{family.dist} has no parameter to solve for"
     whole = Grid(*family.range, digits=0 if family.whole else 6)
     first, last, end = whole.first, whole.last, ""
 
-    def enough(index: int) -> bool:  # ε alone is no reason to look below: a search that runs nothing costs nothing
+    def enough(index: int) -> bool:  # ε alone is no reason to look below: no run costs nothing
         return family.at(whole.value(index)).mean >= 1.0 - 1e-12
 
     def too_long(index: int) -> bool:
