@@ -6,6 +6,7 @@ import math
 import os
 
 import pytest
+from goldens import COMMANDS
 
 import hpcalc
 from hpcalc.cli import main
@@ -16,7 +17,6 @@ from hpcalc.cli.spec import cases_of
 from hpcalc.cli.types import Integer, Line, Number, Orders, Rate, Text
 from hpcalc.errors import HpcalcError, InvalidInput
 
-COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 BASE = ["pure", "zcdp", "approx-dp", "gaussian", "laplace", "rdp", "rdp-file", "profile-file", "dpsgd",
         "noise-multiplier", "sample-rate", "examples", "batch-size", "epochs", "steps", "accumulation", "history",
         "candidates", "compose", "group"]  # fmt: skip

@@ -14,13 +14,13 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from goldens import COMMANDS
 
 from hpcalc.catalog import DISTS
 from hpcalc.cli import main
 from hpcalc.cli.commands import command
 from hpcalc.cli.options import FORMATS, METHODS
 
-COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 BROKEN = ("nan", "inf", "-1", "0", "x", "", "1e999", "0,5", "1:30", "é", "--mu", "2.5.1", "\x1b[31m")
 _LAWS = """poisson --mu {m}/poisson --mean {m}/tnb --eta {h} --mean {m}/tnb --eta {h} --gamma {g}/geometric --gamma {g}/
 logarithmic --mean {m}/binomial --n {k} --p {g}/fixed --k {k}/pmf --pmf pmf.csv/threshold --accept {g}/

@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import pexpect
 import pytest
+from goldens import COMMANDS
 from shells import ROOT, environment, option_names, program, put_hpcalc
 
 from hpcalc.catalog import DISTS
 from hpcalc.cli.options import FORMATS, METHODS
 
 COMPLETIONS = ROOT / "completions"
-COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 READY = "ready> "
 
 
@@ -101,11 +101,11 @@ def zsh(folder: Path) -> Iterator[Terminal]:
         yield shell
 
 
-def _fish(folder: Path, line: str, **extra: str) -> list[str]:
+def _fish(folder: Path, line: str) -> list[str]:
     quoted = line.replace("\\", "\\\\").replace("'", "\\'")
     done = subprocess.run(
         [program("fish"), "--no-config", "-c", f"source '{COMPLETIONS}/hpcalc.fish'; complete -C '{quoted}'"],
-        env=environment(folder, **extra), cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+        env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stderr == ""
     return done.stdout.splitlines()
@@ -208,13 +208,9 @@ def test_silent_where_hpcalc_is_absent(shell: str, tmp_path: Path) -> None:
 def test_bash_options_by_version(version: str, options: str) -> None:
     """bash 3.2, still the one of macOS, knows neither nosort nor compopt and would complain at every start."""
     script = (COMPLETIONS / "hpcalc.bash").read_text().replace("BASH_VERSINFO", "VERSION_HERE")
-    done = subprocess.run(
-        [program("bash"), "--norc", "-c", f'VERSION_HERE={version}; complete() {{ echo "$@"; }}\n{script}'],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    program_text = f'VERSION_HERE={version}; complete() {{ echo "$@"; }}\n{script}'
+    words = [program("bash"), "--norc", "-c", program_text]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
     assert done.stdout == f"{options} _hpcalc_completion hpcalc\n"
 
@@ -222,12 +218,7 @@ def test_bash_options_by_version(version: str, options: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("shell", "name"), [("bash", "hpcalc.bash"), ("zsh", "_hpcalc"), ("fish", "hpcalc.fish")])
 def test_hpcalc_prints_the_script_that_is_installed(shell: str, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "hpcalc"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "_HPCALC_COMPLETE": f"{shell}_source"},
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "_HPCALC_COMPLETE": f"{shell}_source"}
+    done = subprocess.run([sys.executable, "-m", "hpcalc"], env=variables, capture_output=True, timeout=60, check=True)
     # Click before 8.5 ends it with a blank line
     assert done.stdout.rstrip() == (COMPLETIONS / name).read_bytes().rstrip()

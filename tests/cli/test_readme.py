@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from goldens import COMMANDS
 from shells import ROOT, environment, option_names, program, put_hpcalc
 
 import hpcalc
 from hpcalc.cli.app import cli
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = ("bound", "convert", "utility", "compare", "plan", "draw")
 SPEC = "dist: {dist}\nmu: 10\nzcdp: 0.1\nmax-epsilon: {limit}\n"
 
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
