@@ -63,9 +63,8 @@ def execute(command: Command, words: Mapping[str, Any]) -> int:
 def _format(case: Case) -> str:
     """The format: as typed, else by the output file's suffix, else as the spec or the environment has it."""
     suffix = os.path.splitext(case["output"] or "")[1].lower()
-    if case.source("format") != COMMAND_LINE and suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    return str(case["format"])
+    typed = case.source("format") == COMMAND_LINE
+    return str(case["format"]) if typed else _SUFFIXES.get(suffix, str(case["format"]))
 
 
 def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
