@@ -10,7 +10,7 @@ import click
 from hpcalc import __version__
 from hpcalc.cli.command import HELP, Command, Option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
-from hpcalc.files import did_you_mean, shipped
+from hpcalc.files import did_you_mean, shipped, shown
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
 __all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
@@ -142,20 +142,20 @@ def _told(error: Exception) -> tuple[str, int]:
         return f"hpcalc: {place}{error.strerror or error}", ExitCode.FILE_ERROR
     if isinstance(error, MemoryError):
         return "hpcalc: out of memory: the question is too large for this machine", INTERNAL_ERROR
-    text = f"hpcalc: internal error: {type(error).__name__}: {_one_line(str(error))}"
+    text = f"hpcalc: internal error: {type(error).__name__}: {shown(str(error), 4096)}"
     return f"{text}\nPlease report it; HPCALC_DEBUG=1 shows where.", INTERNAL_ERROR
 
 
 def _usage(error: click.UsageError) -> str:
     """A usage error in two lines: what is wrong, and where help is."""
     command = error.ctx.command if error.ctx is not None else cli
-    text = _one_line(error.format_message())
+    text = shown(error.format_message(), 4096)
     if isinstance(error, click.NoSuchOption):
         from hpcalc.cli.types import HINTS
 
         near = f"did you mean {error.possibilities[0]}?" if error.possibilities else ""
         hint = HINTS.get(error.option_name.lstrip("-").lower(), near)
-        text = f"no option {_one_line(error.option_name)}" + (f": {hint}" if hint else "")
+        text = f"no option {shown(error.option_name, 4096)}" + (f": {hint}" if hint else "")
     elif isinstance(error, click.BadOptionUsage):
         for option in command.params:
             if isinstance(option, Option) and error.option_name in option.opts and not option.is_flag:
@@ -163,7 +163,3 @@ def _usage(error: click.UsageError) -> str:
                 text = f"{error.option_name}: needs {count}: {option.metavar}"
     path = error.ctx.command_path if error.ctx is not None else "hpcalc"
     return f"hpcalc: {text}\nTry '{path} --help'."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()) if text.isprintable() else ascii(text)[1:-1]

@@ -152,11 +152,10 @@ def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
     """Warnings, and why a case did not pass, on stderr; in a workflow of GitHub also beside the line it is about."""
     for warning in document.get("warnings") or ():
         complain(f"hpcalc: warning: {case.name + ': ' if case.name else ''}{warning}")
-    if result.exit_code == ExitCode.NO_FINITE_BOUND:
-        if _failed(result):
-            text = "\n".join(" ".join(line.split()) for line in str(result.failure).splitlines())
-        else:
-            text = f"no finite answer: {document.get('reason')}"
+    if _failed(result):
+        text = "\n".join(" ".join(line.split()) for line in str(result.failure).splitlines())
+    elif result.exit_code == ExitCode.NO_FINITE_BOUND:
+        text = f"no finite answer: {document.get('reason')}"
     elif result.exit_code == ExitCode.OVER_BUDGET:
         from hpcalc.logspace import Upper
         from hpcalc.output.digits import fixed
