@@ -30,7 +30,7 @@ from hpcalc.solve import Crossing, Grid, first_true, last_passing
 NOISES = {row.solve_for: row for row in GUARANTEES.values() if row.solve_for is not None}
 _MOST_RUNS = 1e6  # searches for a law end at this mean number of runs; the answer says so
 _ROUGH = 3e-2  # of delta, where rates are only compared
-_CLEARLY = 1.01  # probes lie below the bounds, by 0.8 % at most
+_CLEARLY = 1.002  # most probes lie below the bounds by 0.1 % at most
 
 
 @dataclass
@@ -114,9 +114,12 @@ class Accountant:
             return last_passing(full, target, grid, here)
         if not self.certify:
             return Crossing(led.value, None, led.beyond, None)
-        # a method that is far from winning needs no certificate
-        if all(value > rivals[winner] * _CLEARLY for name, value in rivals.items() if name != winner):
-            method = winner
+        # a method that is far from winning needs no certificate: a bound never lies below its probe
+        nearest = min((value for name, value in rivals.items() if name != winner), default=math.inf)
+        method = winner if nearest > rivals[winner] * _CLEARLY else None
+        if method is not None and full(here)[0] > nearest:
+            method = None
+            answers.clear()
         guess = led_by(winner, 6, full(here)[0] / rivals[winner])
         passes = guess.value is None or full(guess.value)[0] <= target
         if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
