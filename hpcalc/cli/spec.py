@@ -18,7 +18,7 @@ from hpcalc.cli.command import Command, Option
 from hpcalc.cli.options import OPTIONS, PART
 from hpcalc.cli.types import HINTS, Integer, Number, Orders
 from hpcalc.errors import InvalidInput
-from hpcalc.files import Node, Source, nearest, read_tree, yaml_text
+from hpcalc.files import Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
 __all__ = ["cases_of", "settings_of", "spec_text"]
@@ -47,17 +47,16 @@ class _Reader:
         self.source.require(node.kind == "mapping", "expected options such as 'zcdp: 0.1'", node)
         layer: dict[str, Given] = {}
         for name, value in node.children:
-            key = name.key
+            key = name.text.strip().replace("-", "_")
             if key in layer:
                 first = f"(first on line {layer[key].line})"
                 self.source.refuse(f"{shown(name.text)}: given twice {first}: keep one", name)
             if key not in known:
-                misplaced, near = key in OPTIONS and not OPTIONS[key].in_spec, nearest(key, known)
-                told = f"{key}: has no place in a spec file: give it as --{key.replace('_', '-')}"
-                self.source.require(not misplaced, told, name)
-                hint = HINTS.get(key.replace("_", "-")) if self.noun == "key" else None
-                hint = hint or (f"did you mean {near.replace('_', '-')}?" if near else self.remedy)
-                self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint}", name)
+                flag, misplaced = key.replace("_", "-"), key in OPTIONS and not OPTIONS[key].in_spec
+                self.source.require(not misplaced, f"{key}: has no place in a spec file: give it as --{flag}", name)
+                near = did_you_mean(flag, [one.replace("_", "-") for one in known]).strip()
+                hint = HINTS.get(flag, near) if self.noun == "key" else near
+                self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint or self.remedy}", name)
             label = f"{self.spec}:{name.line}: {key.replace('_', '-')}:"
             try:
                 layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
@@ -186,8 +185,8 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
 def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]:
     """The ``--candidates``: each a guarantee with a name, their weights (None: unknown), and whether those were given.
 
-    In a table an empty cell is absent, and a column that is no option is a hyperparameter. What the case says of every
-    training (``--examples``) goes for each setting.
+    In a table, a cell of several values separates them by spaces, an empty cell is absent, and a column that is no
+    option is a hyperparameter. What the case says of every training (``--examples``) goes for each setting.
     """
     given = case["candidates"]
     inline = isinstance(given, Node)
@@ -214,7 +213,10 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
             elif table and key not in known and nearest(key, known, cutoff=0.8) is None:
                 params.append(name.text)
             else:
-                children.append((name, value))
+                parts = tuple(Node("scalar", value.line, part) for part in value.text.split())
+                several = table and len(parts) > 1 and key in PART and PART[key].many
+                node = Node("list", value.line, children=parts) if several else value
+                children.append((Node("scalar", value.line, key) if key in PART else name, node))
         layer = reader.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
         if layer.keys() <= {"name", "times"}:

@@ -186,7 +186,7 @@ def test_refusals_name_the_file_the_line(text: str, spec: Path, capsys: pytest.C
 CANDIDATES = {
     "- {name: small, noise-multiplier: 1.1, sample-rate: 0.01, steps: 1000, weight: 0.75, params: {lr: 0.1}}\n"
     "- {approx_dp: [0.5, 1e-8], weight: 0.2500000001}\n": (["small", "setting 2"], (0.75, 0.25), True),
-    "name,lr,zcdp,dpsgd\na,0.1,0.5,\nb,0.3,,0.01 1.1 1000\n": (["a", "b"], (0.5, 0.5), False),
+    "name,lr,zcdp,dpsgd\na,0.1,0.5 1,\nb,0.3,,0.01 1.1 1000\n": (["a", "b"], (0.5, 0.5), False),
     "- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: unknown}\n": (["setting 1", "setting 2"], None, True),
 }
 
@@ -207,6 +207,7 @@ def test_candidates(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert (rows[0]["noise_multiplier"], rows[1]["approx_dp"]) == (1.1, ((0.5, 1e-8),))
     if "dpsgd" in text:
         assert [row["dpsgd"] for row in rows] == [None, ((0.01, 1.1, 1000.0),)]
+        assert rows[0]["zcdp"] == (0.5, 1.0)
 
 
 WRONG_CANDIDATES = {
