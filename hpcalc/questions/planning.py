@@ -322,7 +322,6 @@ class _Planner:
         fit = [item for item in found if item.runs is not None]
         best, cost = fit[0].runs, fit[0].cost
         assert best is not None
-        assert cost is not None
         within = f"ε <= {self.target:g}" if self.target is not None else "the target"
         several = f" of the {len(fit)} laws that meet {within}"
         only = f"the only one of {len(found)} laws that meets {within}" if len(found) > 1 else f"the law meets {within}"
@@ -330,15 +329,15 @@ class _Planner:
             most, measure, value = self.aims.told(self.order, best)
             return f"the {most} {measure}, {value},{several}" if len(fit) > 1 else f"{only}; {measure} {value}"
         if self.kind == "subset":
-            told, single = "the least ε, at the best of the sampling rates looked at", cost.single_run
-            if single is None:
+            told = "the least ε, at the best of the sampling rates looked at"
+            if cost is None or cost.single_run is None:
                 return told
-            run, price = "one run that is not tuned", f"ε = {round_up(single.value, 5):g}"
-            less = cost.epsilon < single.value
+            run, alone = "one run that is not tuned", cost.single_run.value
+            price, less = f"ε = {round_up(alone, 5):g}", cost.epsilon < alone
             return f"{told}; it costs less than {run}, {price}" if less else f"{told}; {run} costs {price}"
         if self.kind != "runs":
-            alone = f"the least noise that meets {within}"
-            return alone if len(fit) == 1 else f"the least noise{several}{self._against_quality(fit)}"
+            more = f"{several}{self._against_quality(fit)}" if len(fit) > 1 else f" that meets {within}"
+            return f"the least noise{more}"
         what = "first" if self.order is not None else "smallest ε"
         return f"the {what}{several}" if len(fit) > 1 else only
 

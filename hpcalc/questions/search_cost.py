@@ -51,8 +51,8 @@ class Evaluated:
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        out = {"method": self.method, "epsilon": upper(self.epsilon)}
-        return out | known(order=self.order, conversion=self.conversion)
+        named = known(order=self.order, conversion=self.conversion)
+        return {"method": self.method, "epsilon": upper(self.epsilon), **named}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,15 +296,13 @@ def search_cost(
         from hpcalc.questions.release import everything
 
         found = [Evaluated.of(everything(sources, asked), log_delta, rule)]
-    composition, low, reason = None, None, None
+    composition = None
     if lower and asked.plain:  # naive composition of the mean number of runs, rounded up
         count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
         payable = base.finite and count <= _MOST
         composition = count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
-    if lower and base.finite and not asked.no_mechanism:
-        low = lower_bound(base, runs, log_delta, sources)
-    if not best < math.inf:
-        reason = _why_not(base, runs, asked, sources)
+    low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
+    reason = None if best < math.inf else _why_not(base, runs, asked, sources)
     search = None if asked.plain else best
     parts = tuple(_candidates(base, law, log_delta, rule, progress or (lambda *_: None))) if lower else ()
     limit = None if max_epsilon is None else float(max_epsilon)
