@@ -61,7 +61,7 @@ _OPEN = 30_000  # cells that may be cut at once; where more are open, as where n
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
-_CLOSE = 2e-6  # relative excess over the best value met at which a cell is left alone
+_CLOSE, _LOOSE = 2e-6, 1e-4  # relative excess at which a cell is left alone; the same where many ε are asked for
 _ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
 _NEAR = 4e-4  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
@@ -115,6 +115,7 @@ class Search:
     log_tail: float
     #: Cells of y to begin with.
     count: int = _CELLS
+    close: float = _CLOSE
 
     def log_f(self, x: Array, y: Points) -> Array:
         """``log FU(x + y)``."""
@@ -202,7 +203,7 @@ class Search:
         inside = self.lattice.corner.x_rest[cells[:-1]] > self.pieces.corner.x[:-1, None]
         bound = [np.where(inside, part[:, :-1] - g[:, 1:], 0.0) for part in (f[:-1], f[1:])]
         bound = self._smaller(row, [f[:-1], f[1:]], bound, epsilon, best[1][:, None])
-        limit = best * (1.0 + _CLOSE) + slack
+        limit = best * (1.0 + self.close) + slack
         closed = (bound[0] <= limit[0][:, None]) & (bound[1] <= limit[1][:, None])
         out = np.array([np.max(np.where(closed, part, 0.0), axis=1, initial=0.0) for part in bound])
         row, cell = np.nonzero(~closed)
@@ -215,7 +216,7 @@ class Search:
             bound = self._smaller(block.piece, [block.f0, block.f1], bound, epsilon, least[1])
             closed = np.full(block.outside.shape, True)
             for side in (0, 1):
-                closed &= bound[side] <= least[side] * (1.0 + _CLOSE) + slack[block.piece][:, None]
+                closed &= bound[side] <= least[side] * (1.0 + self.close) + slack[block.piece][:, None]
             closed |= last or np.count_nonzero(~closed) > _OPEN
             for side in (0, 1):
                 np.maximum.at(out[side], block.piece, np.max(np.where(closed, bound[side], 0.0), axis=1))
@@ -438,7 +439,9 @@ class Direction:
         """Certified log delta at arrays of ε, quicker than one by one; to be accurate down to log delta ``floor``."""
         log_tail = floor - 9.0 - self.law.log_mean
         line, lattice = _filled(self.own, math.floor(log_tail))
-        search = Search(self.law, line.coarser(self._first(line, _EVEN, log_tail)), lattice, 0.0, log_tail)
+        search = Search(
+            self.law, line.coarser(self._first(line, _EVEN, log_tail)), lattice, 0.0, log_tail, close=_LOOSE
+        )
         return lambda epsilons: np.array([search.log_delta(float(epsilon)) for epsilon in epsilons])
 
     def log_delta(self, epsilon: float) -> float:
