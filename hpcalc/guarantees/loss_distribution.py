@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ _DIRECT = 1 << 20  # terms of the Fourier sums of one step that are summed witho
 _RARE = 1e-5  # probability that any step has a jump, where they are counted apart
 _REST = 1e-37  # expected number of sums of jumps that are left out, and the least mass that is followed
 _DENSE_JUMP, _DENSE_NODES = 1000, 400  # grids of such a part of the loss, for one jump and for points of the table
-_JUMPS = 900.0  # about so many grid points for sums of jumps
+_JUMPS = 900  # about so many grid points for sums of jumps
 _ONE_OF_MANY = 1000.0  # so many steps of one kind differ little from one less
 _THIN = 0.01  # gap in -log delta, where that is small, between the lines of a trade-off curve
 _OUTCOMES = 4000  # about so many of a finite pair; neighbours are merged
@@ -225,7 +225,7 @@ def loss_table(losses_at: Callable[[float], Losses], step: float, scale: float) 
         tilts = [0.0, *tilts]  # arguments below 0 count too
         views = fewer = _views(small, tilts, _ROOM)
         if small.kinds.count.size == 1 and small.kinds.total <= _ONE_OF_MANY:
-            fewer = _views(small.one_less(), tilts, _ROOM)
+            fewer = _views(small.fewer(), tilts, _ROOM)
         if len(views) == len(fewer) == len(tilts):
             return _with_jumps(small, jumps, views, fewer)
     return None
@@ -272,7 +272,8 @@ def _split(losses: Losses) -> tuple[Losses, _Jumps]:
     some = losses.uses @ beyond
     column, last = int(np.count_nonzero(some > _RARE)), losses.index.size - 1
     column = last if column >= last else min(column, last - 2)  # a grid of jumps has two points at least
-    small, index = losses.up_to(column), losses.index[column + 1 :]
+    small = replace(losses, index=losses.index[: column + 1], log_mass=losses.log_mass[:, : column + 1])
+    index = losses.index[column + 1 :]
     if index.size == 0:
         return small, _Jumps(index, np.empty(0), 0.0)
     inside = np.sum(weight[:, : column + 1], axis=1)
@@ -334,19 +335,34 @@ def _suffix_sums(x: Array) -> Array:
 def finite_pair(losses: Losses, scale: float, most: int) -> tuple[Array, Array] | None:
     """Log-masses of a pair of laws to which a composition of losses, moved downwards, can be post-processed.
 
-    By increasing loss; None where no transform of at most so many cells is enough.
+    By increasing loss; None where no transform of at most so many cells is enough. Where a tilt is out of reach jumps
+    are counted apart too, and of the two pairs that with the larger Rényi divergence is taken.
     """
-    step = losses.step
     (right,), _ = _tilts(losses, scale, (12.0,))
     # tilt -1 turns P into Q, so the tilt -1-right looks after the left tail as the other does after the right one
-    seen = _views(losses, (0.0, -1.0, right, -1.0 - right), most, (*_SMALLER, 0.5, 0.25))
-    if not seen:
+    loss, log_p, enough = _seen(losses, (0.0, right, -1.0, -1.0 - right), most)
+    found = [_merged(loss, log_p, _blocks(loss, losses.step, _OUTCOMES))] if loss.size else []
+    found += [] if enough else _few_jumps(losses, scale, max(most, _ROOM))
+    if not found:
         return None
-    first = min(view.first for view in seen)
-    length = max(view.first + view.mass.size for view in seen) - first
-    loss = np.asarray((first + np.arange(length)) * step, dtype=float)
+    loss, log_p = max(found, key=lambda pair: float(logsumexp(pair[1] + right * pair[0])))
+    log_q = log_p - loss
+    # What was given up joins the outcome whose loss is nearest 0, where it changes nothing that matters.
+    home = int(np.argmin(np.abs(loss)))
+    for x in (log_p, log_q):
+        rest = -math.expm1(min(float(logsumexp(x)), 0.0))
+        x[home] = np.logaddexp(x[home], math.log(rest) if rest > 0.0 else -_INF)
+    return log_p, log_q
+
+
+def _seen(losses: Losses, tilts: Sequence[float], most: int) -> tuple[Array, Array, bool]:
+    """Losses of a composition, log-masses that are surely there, and whether all tilts, nearly, were in reach."""
+    views = _views(losses, tilts, most, (*_SMALLER, 0.5, 0.25))
+    first = min((view.first for view in views), default=0)
+    length = max((view.first + view.mass.size for view in views), default=0) - first
+    loss = np.asarray((first + np.arange(length)) * losses.step, dtype=float)
     best, noise = np.full(length, -_INF), np.full(length, _INF)
-    for view in seen:
+    for view in views:
         at = slice(view.first - first, view.first - first + view.mass.size)
         factor = view.scale - view.alpha * loss[at]
         log_noise = math.log(view.error + view.lost) + factor
@@ -356,18 +372,55 @@ def finite_pair(losses: Losses, scale: float, most: int) -> tuple[Array, Array] 
         value = logsubexp(np.maximum(value, log_noise), log_noise)  # what the transform may have made up is left out
         best[at] = np.where(better, value, best[at])
         noise[at] = np.where(better, log_noise, noise[at])
-    present = np.flatnonzero(np.maximum(best, best - loss) > -80.0)
-    if present.size == 0:
-        return None
-    width = max(1, math.ceil((present[-1] - present[0] + 1) / _OUTCOMES))
-    # blocks begin at multiples of their width: where they do must not turn on the last mass that is seen
-    cut = slice(max(present[0] - (first + present[0]) % width, 0), present[-1] + 1)
-    pad = np.full(-(cut.stop - cut.start) % width, -_INF)
-    log_p, log_q = (logsumexp(np.append(x[cut], pad).reshape(-1, width)) for x in (best, best - loss))
-    # What was given up joins the outcome whose loss is nearest 0, where it changes nothing that matters.
-    some = np.flatnonzero(np.isfinite(log_p) & np.isfinite(log_q))
-    home = some[np.argmin(np.abs(log_p[some] - log_q[some]))]
-    for x in (log_p, log_q):
-        rest = -math.expm1(min(float(logsumexp(x)), 0.0))
-        x[home] = np.logaddexp(x[home], math.log(rest) if rest > 0.0 else -_INF)
-    return log_p, log_q
+    present = np.maximum(best, best - loss) > -80.0
+    return loss[present], best[present], len(views) == len(tilts) and views[1].alpha > 0.6 * tilts[1]
+
+
+def _blocks(loss: Array, step: float, most: int) -> Array:
+    """Edges of about so many blocks, at multiples of their width: they must not turn on the last mass that is seen."""
+    first, last = round(float(loss[0]) / step), round(float(loss[-1]) / step)
+    width = max(1, math.ceil((last - first + 1) / most))
+    return np.asarray((np.arange(first - first % width, last + width + 1, width) - 0.5) * step, dtype=float)
+
+
+def _merged(loss: Array, log_p: Array, edges: Array) -> tuple[Array, Array]:
+    """Outcomes merged where no edge is between them: losses and log-masses."""
+    place, sums = np.searchsorted(edges, loss), np.full((2, edges.size + 1), -_INF)
+    for row, log_mass in zip(sums, (log_p, log_p - loss), strict=True):
+        np.logaddexp.at(row, place, log_mass)
+    log_p, log_q = sums[:, np.isfinite(sums).all(axis=0)]
+    return log_p - log_q, log_p
+
+
+def _few_jumps(losses: Losses, scale: float, most: int) -> list[tuple[Array, Array]]:
+    """Outcomes with at most six jumps, of one step in all its uses; none where that is too large or most are of others.
+
+    No more of them happen but once in 1e24. ``binomial(T, j)`` times S convolved ``T - j`` and B convolved j times are
+    sums over pairs of an outcome of each, and merging those is post-processing whatever their losses.
+    """
+    uses, weight = losses.kinds.count, np.exp(losses.log_mass)  # below, every kind is a step of its own
+    beyond = uses[:, None] * np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
+    out = np.sum(beyond, axis=0) < 1e-9
+    tail = beyond[:, int(np.argmax(out))]
+    kind = int(np.argmax(tail))
+    if not out[-1] or not 0.5 * np.sum(tail) < tail[kind]:
+        return []
+    column = max(int(np.count_nonzero(beyond[kind] > 1e-3)), int(np.flatnonzero(losses.index == 0)[0]) + 1)
+    small, jumps = replace(losses, log_mass=losses.log_mass.copy()), losses.loss[column:]
+    small.log_mass[kind, column:] = -_INF
+    (right,), _ = _tilts(small, scale, (12.0,))
+    loss, log_p, _ = _seen(small, (0.0, right, -1.0, -1.0 - right), most)
+    if loss.size == 0:
+        return []
+    near, far = _blocks(loss, losses.step, 3 * _JUMPS), np.geomspace(jumps[0], 6.0 * jumps[-1], _JUMPS)
+    edges = np.append(near, far[far > near[-1]])
+    jump = _merged(jumps, losses.log_mass[kind, column:], far)
+    parts, power = [(loss, log_p)], (np.zeros(1), np.zeros(1))
+    for j in range(1, min(int(uses[kind]), 6) + 1):
+        log_ways = math.log((uses[kind] - j + 1.0) / j)
+        power = _merged(np.add.outer(power[0], jump[0]), np.add.outer(power[1], jump[1] + log_ways), far)
+        loss, log_p, _ = _seen(small.fewer(kind, j), (0.0, right), most)
+        rest = _merged(loss, log_p, near[::6])  # coarse: so many are enough of what is added to jumps
+        parts.append(_merged(np.add.outer(power[0], rest[0]), np.add.outer(power[1], rest[1]), edges))
+    loss, log_p = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return [_merged(loss, log_p - _SUMS, edges)]

@@ -160,14 +160,10 @@ class Losses:
         log_mass[:, 0] = np.logaddexp.reduce(self.log_mass[:, : first + 1], axis=1)
         return replace(self, index=self.index[first:], log_mass=log_mass)
 
-    def one_less(self) -> Losses:
-        """One use of the first kind fewer."""
-        count = self.kinds.count - (np.arange(self.kinds.count.size) == 0)
+    def fewer(self, kind: int = 0, uses: int = 1) -> Losses:
+        """That many uses of a kind fewer."""
+        count = self.kinds.count - uses * (np.arange(self.kinds.count.size) == kind)
         return replace(self, kinds=replace(self.kinds, count=count))
-
-    def up_to(self, column: int) -> Losses:
-        """The smaller losses alone; the masses then sum to less than 1."""
-        return replace(self, index=self.index[: column + 1], log_mass=self.log_mass[:, : column + 1])
 
     def tilted(self, alpha: float) -> tuple[float, Array, Kinds]:
         """The total's cumulant at alpha, the steps' normalised tilted masses, and the kinds after the tilt."""

@@ -8,13 +8,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 from hpcalc import bound, conversion
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
 from hpcalc.guarantees.convolved import Convolution, plan_step
 from hpcalc.guarantees.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
-from hpcalc.laws import Fixed, Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import Binomial, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
 
 PAPER = DPSGD(256 / 60000, 1.1, 14062)
@@ -323,6 +324,42 @@ def test_the_finite_pair_lies_just_below_the_profile(name):
             continue
         below = math.log(max(_lower(log_p, log_q, t)))
         assert math.log(delta) - 0.02 <= below <= math.log(delta) + 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_rare_huge_loss_is_part_of_the_finite_pair(steps):
+    """A few steps against sums over all their outcomes, and never above them."""
+    rate, sigma, cells = 0.005, 0.6, 120
+    edges = np.linspace(-5.0 * sigma, 1.0 + 9.0 * sigma, cells + 1)
+    base, plain = (np.diff(special.ndtr((mean - edges[::-1]) / sigma)) for mean in (1.0, 0.0))
+    one = (1.0 - rate) * plain + rate * base, plain
+    p, q = one
+    for _ in range(steps - 1):  # merged cells: a lower bound
+        p, q = (np.multiply.outer(x, y).ravel() for x, y in zip((p, q), one, strict=True))
+    pair, core = DPSGD(rate, sigma, steps).core.attained_pair, DPSGD(rate, sigma, steps).core
+    for t in (0.5, 2.0, 5.0, 8.0):
+        direct = math.fsum(np.maximum(p - math.exp(t) * q, 0.0))
+        below, above = (math.exp(float(x.log_profile_of(0, np.array([t]))[0])) for x in (pair, core))
+        assert 0.995 * direct <= below <= above * (1.0 + 1e-9)
+        back = [float(x.log_profile_of(1, np.array([0.1 / steps * t]))[0]) for x in (pair, core)]
+        assert back[0] <= back[1] + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("base", "law", "delta"),
+    [
+        (DPSGD(0.0075, 0.673, 20), Poisson(52.9), 1.87e-9),
+        (DPSGD(0.0011, 0.679, 278), Binomial(20, 0.1317), 3e-7),
+        (DPSGD(3.3e-5, 0.4, 542), Fixed(1), 1e-8),
+        (compose(DPSGD(0.0038, 0.7, 64), Gaussian(5.9)), Fixed(1), 1e-9),
+    ],
+    ids=repr,
+)
+def test_a_search_of_runs_with_rare_huge_losses_costs_at_least_as_much(base, law, delta):
+    answer = bound(base, law, delta=delta)
+    assert 0.9995 * answer.epsilon <= answer.lower.epsilon <= answer.epsilon
 
 
 @pytest.mark.slow
