@@ -1,6 +1,7 @@
 """A law of K and a guarantee of each kind, for every room: as lists, and one at a time.
 
-``guarantee`` runs a test once for each; ``laws`` and ``guarantees`` are for tests that loop.
+``guarantee`` runs a test once for each; ``laws`` and ``guarantees`` are for tests that loop. Of a test with many cases
+the quick tests take the first: the others are marked slow.
 """
 
 from __future__ import annotations
@@ -78,3 +79,15 @@ def guarantees() -> list[Guarantee]:
 def guarantee(request: pytest.FixtureRequest) -> Guarantee:
     given: Guarantee = request.param
     return given
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave one case of each test to the quick tests."""
+    seen: set[str] = set()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in seen:
+            item.add_marker("slow")
+        elif item.get_closest_marker("slow") is None:
+            seen.add(name)

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parent / "benchmarks" / "run.py"
 
 
+@pytest.mark.slow
 def test_the_quick_benchmark_prints_its_tables() -> None:
     command = [sys.executable, str(SCRIPT), "--quick", "conversions"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ class CommandLineError(HpcalcError):
     """An input error whose text already says where the value came from."""
 
 
-def shown(value: object, longest: int = 80) -> str:
+def shown(value: object, longest: int = 200) -> str:
     """A value as the user would have typed it, safe to print on one line and cut where it is very long."""
     if isinstance(value, (tuple, list)):
         return " ".join(shown(part) for part in value)

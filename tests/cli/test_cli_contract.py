@@ -141,6 +141,7 @@ def test_one_training_in_several_words(words: str, folder: Path) -> None:
     assert answers[0]["to"]["epsilon"] == pytest.approx(answers[1]["to"]["epsilon"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_of_settings(folder: Path) -> None:
     (folder / "grid.csv").write_text("lr,batch_size,noise_multiplier,epochs\n0.1,10,1.1,6\n0.5,20,1.2,6\n")
     line = "bound --candidates grid.csv --examples 1000 --delta 1e-5 --format json"

@@ -117,6 +117,7 @@ def test_mixtures_of_some_noises_dominate_the_steps_of_a_schedule():
     )
 
 
+@pytest.mark.slow
 def test_a_schedule_of_many_noises():
     base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(200)))
     assert epsilon(base, 1e-5) == pytest.approx(0.48574, rel=1e-4)

@@ -15,6 +15,7 @@ from hpcalc.lower import conditional_lower_bound, lower_bound
 from hpcalc.questions import bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "law", "delta"),
     [
@@ -72,6 +73,7 @@ def test_an_order_of_outcomes_where_no_rank_is_worth_anything():
     assert 0.0 < found.epsilon <= bound(base, law, delta=5e-51, lower=False).epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "delta"), [(RDPCurve({1.0021: 0.0343}), 0.99), (RDPCurve({2.0: 700.0}), 1e-6), (ZCDP(1e-11), 1e-200)]
 )

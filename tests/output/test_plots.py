@@ -71,6 +71,7 @@ def test_the_lower_bound_stays_below_the_profile(answers: dict[str, Any]) -> Non
         assert len(at) == len(whole.y) or y <= at[-1] + 1e-9  # the profile left of it is higher
 
 
+@pytest.mark.slow
 def test_curves_of_a_comparison_pass_through_its_rows(answers: dict[str, Any]) -> None:
     cost = panels_of(answers["compare"])[0]
     for line, mark in zip(cost.series[0::2], cost.series[1::2], strict=True):
@@ -174,6 +175,7 @@ def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
 # text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _TITLES)
 def test_text_charts_fit_and_name_everything(answers: dict[str, Any], kind: str) -> None:
     for panel, width in itertools.product(panels_of(answers[kind]), (40, 60, 80, 100)):
@@ -182,6 +184,7 @@ def test_text_charts_fit_and_name_everything(answers: dict[str, Any], kind: str)
         assert all(name in text for name in (panel.title, panel.x.label, *(series.name for series in panel.series)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
 def test_text_charts_on_poor_streams(answers: dict[str, Any], encoding: str) -> None:
     text = plot_result(answers["bound"], "-", width=70, encoding=encoding)
@@ -228,6 +231,7 @@ def test_the_same_answer_gives_the_same_bytes(answers: dict[str, Any], tmp_path:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> None:
     """Its curves, that is; where matplotlib puts a letter differs between its releases."""
 
@@ -242,6 +246,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
     assert "tests/pictures/laws.svg" in readme.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1.0, 0.8])
 @pytest.mark.parametrize("kind", _TITLES)
 def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, Any], kind: str, size: float) -> None:

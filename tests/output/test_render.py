@@ -88,6 +88,7 @@ trees = st.recursive(
 documents = st.dictionaries(words.filter(lambda key: key != "cases"), trees, min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @settings(UNTIMED, max_examples=200)
 @given(documents, st.sampled_from(["utf-8", "ascii", "cp1252"]))
 def test_yaml_and_json_read_back_identical(document: dict[str, Any], encoding: str) -> None:

@@ -331,6 +331,7 @@ def test_the_smallest_delta_with_a_finite_answer_is_said():
         assert bound(base, law, delta=float(least), lower=False).epsilon < math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Poisson(10.0), TruncatedNegativeBinomial(0.0, 0.01)], ids=str)
 @pytest.mark.parametrize("rho", [1e-9, 1e-7, 1e-5, 1e4, 1e7], ids=str)
 def test_the_order_is_found_where_samples_are_far_apart_or_it_is_next_to_1(rho, law):

@@ -309,6 +309,7 @@ def test_noise_beside_what_else_one_run_does() -> None:
         plan(ZCDP(1.0), runs, solve_for="gaussian", target_epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_noise_for_every_default_law_is_told_beside_what_the_search_finds() -> None:
     answer = plan(None, solve_for="gaussian", mean=30.0, target_epsilon=3.0)
     assert [row["mean_runs"] for row in answer.rows] == pytest.approx([30.0] * 5)
@@ -340,6 +341,7 @@ def _best_on_a_grid(base: object, target: float, etas: list[float], key: str, **
     return max(row[key] for row in answer.rows if row["value"] is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "rate", "method", "many"),
     [

@@ -20,6 +20,7 @@ from hpcalc.questions.asked import Asked
 from hpcalc.questions.release import everything, search_pair, total
 from hpcalc.questions.search_cost import search_cost
 
+pytestmark = pytest.mark.slow
 LOG_DELTA = math.log(1e-6)
 BASE = Gaussian(math.sqrt(5.0))
 LAWS = {

@@ -77,6 +77,7 @@ def test_a_search_that_misses_the_best_candidate_has_no_error_bound() -> None:
     assert best_of_k_error(Poisson(400.0), 100, 1.0) is not None
 
 
+@pytest.mark.slow
 def test_every_row_costs_what_it_says() -> None:
     answer = compare_selection(10, 2.0, 1.0, laws=["tnb:eta=1", "poisson"], delta=1e-6)
     rows = [choice for choice in answer.choices if choice.mechanism == "best-of-k"]
