@@ -342,7 +342,8 @@ def _why_not(base: Guarantee, runs: RunCount, asked: Asked, sources: list[Bound]
         return "delta = 0 needs a pure guarantee (--pure, --laplace, an RDP point at order inf): give delta > 0"
     least = _least_delta(base, runs, sources)
     if least is not None and least > asked.delta:
-        return f"the smallest delta with a finite answer is {least:g}: give --delta {least:g} or more"
+        way_out = f"give --delta {least:g}, or the base as DP-SGD or a curve"
+        return f"the smallest delta with a finite answer is {least:g}: {way_out}"
     if asked.method != "best":
         return f"--method {asked.method} gives no finite bound for this base and law of K: try --method best"
     return "no bound is finite at this delta: give a larger delta"
