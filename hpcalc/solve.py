@@ -118,7 +118,7 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
         return sign * math.log(grid.value(index))
 
     def position(x: float) -> int:
-        return min(max(grid.index(math.exp(min(max(sign * x, -690.0), 690.0))), first), last)
+        return min(max(grid.index(math.exp(min(max(sign * x, -708.0), 708.0))), first), last)
 
     index = min(max(grid.index(start), first), last)
     low: int | None = None  # the boldest that passed

@@ -208,8 +208,8 @@ def _plan(case: Document) -> Told:
     """The recommended law first, then what there was to choose from."""
     index = int(case["recommended"]["row"])
     law = law_words({"dist": case["rows"][index]["law"]["dist"]})
-    text = (f"{law[:1].upper()}{law[1:]}: {label(case['solved_for'])} = {given(case['value'])} gives "
-            f"ε = {shown(case['epsilon'])} for the whole search{_at(case)}.")  # fmt: skip
+    solved = f"{label(case['solved_for'])} = {given(case['value'])} gives " if case["solved_for"] else ""
+    text = f"{law[:1].upper()}{law[1:]}: {solved}ε = {shown(case['epsilon'])} for the whole search{_at(case)}."
     asked = _run(case, "target_epsilon", "target_success", "max_runs_p95", "success_rate", "maximize")
     return text, [*_laws(case, index), *_notes("Recommended", [case["recommended"]["reason"]]), *asked]
 

@@ -90,6 +90,8 @@ def test_a_chart_in_the_terminal_names_its_axes(line, tmp_path: Path, monkeypatc
         "utility --dist poisson --mu 5e300",
         "convert --approx-dp 1 1e-9 --to rdp",
         "plan --pure 1 --target-epsilon 0.5 --law fixed",
+        "plan --gaussian 2.459 --law pmf:1=0.5,10=0.5 --target-epsilon 11.63",
+        "plan --zcdp 0.254 --target-epsilon 20 --delta 0 --at-least-one",
     ],
 )
 def test_an_answer_without_numbers_reads_well(line, fmt):
