@@ -142,9 +142,10 @@ def chords(curve: Tradeoff) -> tuple[Polygon, Polygon]:
     out = []
     mirrored = [part.complement().take(slice(None, None, -1)) for part in (curve.x, curve.w)]
     for x, w in ((curve.x, curve.w), mirrored):
-        keep = np.append(np.flatnonzero(between(x.u, np.exp(x.log_q)) > _LEAST_MASS), x.log_u.size - 1)
-        x, w = x.take(keep), w.take(keep)
-        point = Points(x.u, np.exp(x.log_q), w.u, np.exp(w.log_q))
+        # rounding may turn masses round that lie close
+        mass, rest = np.maximum.accumulate(x.u), np.minimum.accumulate(np.exp(x.log_q))
+        keep = np.append(np.flatnonzero(between(mass, rest) > _LEAST_MASS), mass.size - 1)
+        point = Points(mass[keep], rest[keep], w.u[keep], np.exp(w.log_q)[keep])
         out.append(Polygon(point, between(point.w, point.w_rest) / between(point.x, point.x_rest)))
     return out[0], out[1]
 
