@@ -1,7 +1,7 @@
 """A law of K and a guarantee of each kind, for every room: as lists, and one at a time.
 
 ``guarantee`` runs a test once for each; ``laws`` and ``guarantees`` are for tests that loop. Of a test with many cases
-the quick tests take the first: the others are marked slow.
+the quick tests take the first, but for those of ``guarantee``: the others are marked slow.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: set[str] = set()
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if name in seen:
+        if name in seen and "guarantee" not in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
         elif item.get_closest_marker("slow") is None:
             seen.add(name)

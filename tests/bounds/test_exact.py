@@ -367,3 +367,16 @@ def test_any_delta_has_an_answer(base, delta):
 def test_what_cannot_happen_costs_nothing():
     low, high = price(Gaussian(3.0), Poisson(0.001), 0.5)  # the search is empty but for less than delta
     assert (low, high) == (0.0, 0.0)
+
+
+def test_the_path_is_found_where_the_last_outcomes_decide():
+    # just below the answer no winner adds anything; the search must look further below
+    law = FinitePmf(((3, 0.35), (6, 0.3017), (37, 0.0347), (90, 0.1904), (163, 8.5e-5), (234, 0.123115)))
+    low, high = price(PureDP(0.49374495300325455), law, 1e-9)
+    assert 1.7 < low <= high <= low * 1.005
+
+
+def test_masses_that_rounding_turns_round_warn_of_nothing():
+    base = compose(Gaussian(17.46701723782331), PureDP(0.5142902134088719))
+    low, high = price(base, Fixed(5), 0.010992757228883245)
+    assert 0.0 < low <= high <= low * (1.0 + 5e-4)

@@ -197,6 +197,16 @@ def test_gamma_from_mean(eta, mean):
     assert abs(got - want) <= 4e-15 * max(abs(want), 1)
 
 
+@pytest.mark.parametrize("eta", [-1 + 2e-7, -1 + 8e-6, -1 + 4e-9, -0.9, -0.5, -0.3, 0.0, 1e-9, 0.7, 3.0])
+@pytest.mark.parametrize("log_gamma", [-2e-8, -5.5e-8, -1e-3, -0.0099, -0.0101, -0.2, -5.0, -164.0])
+def test_the_mean_keeps_its_digits_near_one_run(eta, log_gamma):
+    # Theorem 2 adds its logarithm to a cost that may be as small
+    law = TNB.from_log_gamma(eta, log_gamma)
+    with mp.workdps(80):
+        want = exact.log_mean(law)
+    assert abs(law.log_mean - want) <= 3e-13 * abs(want)
+
+
 def test_mean_one_is_one_run():
     for eta in (-0.5, 0.0, 1.0, 7.0):
         law = TNB.with_mean(1.0, eta=eta)
