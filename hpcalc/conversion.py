@@ -25,13 +25,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, RDPCurve, cks_log_delta
-from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.logspace import Array, Prob, logsubexp
 from hpcalc.solve import log_minimum
 
@@ -57,16 +56,19 @@ _PURE_PREFERENCE = 1.0 - 1e-3
 class RenyiCurve:
     """A Rényi curve of a whole search, outside an event of probability ``exp(log_added_delta)`` (Lemma 20)."""
 
-    #: Orders in (1, inf], any shape, to divergence bounds in nats.
-    rdp: Callable[[Array], Array]
-    #: Orders at which it is worth evaluating; None means all of them.
-    orders: Array | None = None
+    rdp: Callable[[Array], Array]  # orders in (1, inf], any shape, to divergence bounds in nats
+    orders: Array | None = None  # at which it is worth evaluating; None means all of them
     log_added_delta: float = -_INF
-    #: The search is ε-DP with this ε outside that event.
-    pure_epsilon: float = _INF
+    pure_epsilon: float = _INF  # outside that event
+    run: Guarantee | None = None  # the one run that has this curve outside that event, where it is no search
 
 
-RenyiGuarantee: TypeAlias = Guarantee | RenyiCurve
+def _curve_of(base: Guarantee | RenyiCurve, orders: Array | None = None) -> RenyiCurve:
+    """The curve of one run, to be tried at these orders (None: at its own)."""
+    if isinstance(base, RenyiCurve):
+        return base
+    core, log_slack = base.core, math.log(base.slack) if base.slack > 0.0 else -_INF
+    return RenyiCurve(core.rdp, core.orders if orders is None else orders, log_slack, core.pure_epsilon, core)
 
 
 @dataclass(frozen=True)
@@ -127,16 +129,6 @@ def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
     return np.asarray(rdp - np.log1p(1.0 / h) - (log_delta + np.log(orders)) / h, dtype=float)
 
 
-def _log_slack(guarantee: RenyiGuarantee) -> float:
-    if isinstance(guarantee, Guarantee):
-        return math.log(guarantee.slack) if guarantee.slack > 0.0 else -_INF
-    return guarantee.log_added_delta
-
-
-def _core(guarantee: RenyiGuarantee) -> RenyiGuarantee:
-    return guarantee.core if isinstance(guarantee, Guarantee) else guarantee
-
-
 def remaining(log_delta: float, log_slack: float) -> float | None:
     """``log((δ - slack)/(1 - slack))``: what is left of δ outside an event of that probability, or None."""
     if log_slack == -_INF:
@@ -147,43 +139,39 @@ def remaining(log_delta: float, log_slack: float) -> float | None:
 
 
 def epsilon_from_rdp(
-    guarantee: RenyiGuarantee, log_delta: float, rule: str = "cks", orders: Array | None = None
+    base: Guarantee | RenyiCurve, log_delta: float, rule: str = "cks", orders: Array | None = None
 ) -> Conversion:
     """ε at δ from a Rényi curve; inf if it allows none. What is set aside (``slack``) is taken from δ first.
 
     ``"exact"`` is the best any analysis can do that knows only the curve. ``"best"`` tries it where it gains: at given
     orders, and from δ = 1e-3 on for curves known at every order. ``orders`` restricts those that are tried.
     """
-    _check(rule)
-    core = _core(guarantee)
-    orders = core.orders if orders is None else orders
-    left = remaining(log_delta, _log_slack(guarantee))
-    pure = core.pure_epsilon
-    named = MIRONOV if rule == "mironov" else CKS
+    curve = _curve_of(base, orders)
+    left, pure = remaining(log_delta, curve.log_added_delta), curve.pure_epsilon
+    named = MIRONOV if rule == MIRONOV else CKS
     if left is None:
         return Conversion(_INF, named)
     if left == -_INF:
         return Conversion(pure, PURE)
 
-    mironov = rule == "mironov"
-    value, order = minimise_over_orders(
-        lambda a: core.rdp(a) - left / (a - 1.0) if mironov else cks_epsilon(a, core.rdp(a), left), orders
-    )
+    def epsilon(order: Array) -> Array:
+        rdp = curve.rdp(order)
+        return rdp - left / (order - 1.0) if rule == MIRONOV else cks_epsilon(order, rdp, left)
+
+    value, order = minimise_over_orders(epsilon, curve.orders)
     answer = Conversion(value, named, order)
-    # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
-    if pure < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
-        profile = Conversion(epsilon_from_profile(core.log_profile, left), EXACT_PROFILE)
-        answer = profile if profile.value < answer.value else answer
-    own = pure < _INF and isinstance(core, Guarantee) and core.exact_profile  # then its profile was the best there is
-    # hundreds of orders are as good as all of them
-    orders_bind = orders is not None and orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
-    gains = answer.value > 0.0 and (orders_bind or left > _LARGE_LOG_DELTA)
-    # at small δ no conversion of a whole curve gains more than the preference for the pure guarantee hides
-    settled = orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
-    if not (own or settled) and (rule == "exact" or (rule == "best" and gains)):
-        # the exact value is computed from above, so at the last digits the other rule may be the smaller one
-        exact = Conversion(_exact_region_epsilon(core, left), EXACT_REGION)
-        answer = exact if exact.value < answer.value else answer
+    if rule in ("best", "exact"):
+        # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
+        if pure < _INF and curve.run is not None:
+            answer = _least(answer, Conversion(epsilon_from_profile(curve.run.log_profile, left), EXACT_PROFILE))
+        # hundreds of orders are as good as all of them
+        few = curve.orders is not None and curve.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
+        gains = answer.value > 0.0 and (few or left > _LARGE_LOG_DELTA)
+        # at small δ no conversion of a whole curve gains more than the preference for the pure guarantee hides
+        settled = curve.orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
+        if not settled and (rule == "exact" or gains):
+            # the exact value is computed from above, so at the last digits the other rule may be the smaller one
+            answer = _least(answer, Conversion(_exact_epsilon(curve, left), EXACT_REGION))
     if pure < _INF and answer.value > pure * _PURE_PREFERENCE:
         # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
         return Conversion(pure, PURE)
@@ -191,38 +179,38 @@ def epsilon_from_rdp(
 
 
 def delta_from_rdp(
-    guarantee: RenyiGuarantee, epsilon: float, rule: str = "cks", orders: Array | None = None
+    base: Guarantee | RenyiCurve, epsilon: float, rule: str = "cks", orders: Array | None = None
 ) -> Conversion:
     """Log of δ (at most 0, ``-inf`` for 0) at ε >= 0 from a Rényi curve; the rules are those of ε."""
-    _check(rule, epsilon)
-    core = _core(guarantee)
-    orders = core.orders if orders is None else orders
-    log_slack = _log_slack(guarantee)
-    named = MIRONOV if rule == "mironov" else CKS
-    if epsilon >= core.pure_epsilon:
+    curve = _curve_of(base, orders)
+    log_slack, pure = curve.log_added_delta, curve.pure_epsilon
+    if epsilon >= pure:
         return Conversion(log_slack, PURE)
 
-    def log_delta(a: Array) -> Array:
-        rdp = core.rdp(a)
-        mironov = (a - 1.0) * (rdp - epsilon)
-        value = mironov if rule == "mironov" else cks_log_delta(a, rdp, np.asarray(epsilon))
-        # a few ulp of both are multiplied by a-1: next to a pure ε, where the best order is huge, they count
-        return value + 1e-15 * (a - 1.0) * (rdp + epsilon)
+    def log_delta(order: Array) -> Array:
+        rdp = curve.rdp(order)
+        mironov = (order - 1.0) * (rdp - epsilon)
+        value = mironov if rule == MIRONOV else cks_log_delta(order, rdp, np.asarray(epsilon))
+        # a few ulp of both are multiplied by order-1: next to a pure ε, where the best order is huge, they count
+        return value + 1e-15 * (order - 1.0) * (rdp + epsilon)
 
-    value, order = minimise_over_orders(log_delta, orders)
-    gains = orders is not None or value > _LARGE_LOG_DELTA
-    if core.pure_epsilon < _INF and isinstance(core, Guarantee) and rule in ("best", "exact"):
-        profile = float(core.log_profile(np.array([epsilon]))[0])
-        value, named, order = (profile, EXACT_PROFILE, None) if profile < value else (value, named, order)
-    own = core.pure_epsilon < _INF and isinstance(core, Guarantee) and core.exact_profile
-    if not own and (rule == "exact" or (rule == "best" and gains)):
-        exact = _exact_region_delta(core, epsilon, value)
-        if exact < value:
-            value, named, order = exact, EXACT_REGION, None
-    value = min(value, 0.0)
+    value, order = minimise_over_orders(log_delta, curve.orders)
+    answer = Conversion(value, MIRONOV if rule == MIRONOV else CKS, order)
+    if rule in ("best", "exact"):
+        gains = curve.orders is not None or value > _LARGE_LOG_DELTA
+        if pure < _INF and curve.run is not None:
+            profile = float(curve.run.log_profile(np.array([epsilon]))[0])
+            answer = _least(answer, Conversion(profile, EXACT_PROFILE))
+        if rule == "exact" or gains:
+            answer = _least(answer, Conversion(_exact_log_delta(curve, epsilon, answer.value), EXACT_REGION))
+    value = min(answer.value, 0.0)
     if log_slack > -_INF:
-        value = float(np.logaddexp(log_slack, value + math.log1p(-math.exp(log_slack))))
-    return Conversion(min(value, 0.0), named, order)
+        value = min(float(np.logaddexp(log_slack, value + math.log1p(-math.exp(log_slack)))), 0.0)
+    return Conversion(value, answer.rule, answer.order)
+
+
+def _least(*answers: Conversion) -> Conversion:
+    return min(answers, key=lambda answer: answer.value)
 
 
 def _check(rule: str, epsilon: float = 0.0) -> None:
@@ -232,36 +220,29 @@ def _check(rule: str, epsilon: float = 0.0) -> None:
         raise InvalidInput("epsilon", epsilon, "give a finite ε >= 0")
 
 
-def _region_of(core: RenyiGuarantee) -> tuple[Callable[[Prob], Prob], float]:
-    """V as far as the Rényi curve is concerned, and how well it is found."""
-    if isinstance(core, Guarantee):
-        by_curve = core.exact_profile  # a mechanism's own V is smaller
-        region = (lambda rank: region_from_rdp(core, rank, core.orders)) if by_curve else core.region
-        return region, max(core.region_tolerance, 1e-12)
-    # A whole search's curve takes long to evaluate: it is read once, at orders near enough to each other for V to be
-    # stationary between them.
-    orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12)) if core.orders is None else core.orders
-    value = np.maximum(np.nan_to_num(core.rdp(orders), nan=_INF, posinf=_INF), 0.0)
-    known = RDPCurve(zip(orders.tolist(), value.tolist(), strict=True))
-    return known.region, 1e-7
-
-
-def _supremum(core: RenyiGuarantee, score: Callable[[Array, Array], Array], floor: float) -> float:
-    """Upper bound on ``sup score(log u, log V(u))`` over all u with ``log V(u) >= floor``.
+def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: float) -> float:
+    """Upper bound on ``sup score(log u, log V(u))`` over all u with ``log V(u) >= floor``, V as the curve allows.
 
     ``score`` increases in v and is quasi-concave along the concave curve V: its supremum lies beside the best node. V
     at the right end and u at the left end of the last cells bound it there.
     """
+    run: Guarantee | RenyiCurve = curve if curve.run is None else curve.run
     # where v^a u^(1-a) <= e^((a-1) rdp) and v <= e^ε u keep V below the floor
-    gap, _ = minimise_over_orders(lambda a: core.rdp(a) - (a / (a - 1.0)) * floor, core.orders)
-    gap = min(gap, core.pure_epsilon - floor)
+    gap, _ = minimise_over_orders(lambda a: run.rdp(a) - (a / (a - 1.0)) * floor, run.orders)
+    gap = min(gap, curve.pure_epsilon - floor)
     if not math.isfinite(gap):
         return _INF
-    region, tolerance = _region_of(core)
+    if isinstance(run, RenyiCurve):
+        # A whole search's curve takes long to evaluate: it is read once, at orders near enough to each other for V to
+        # be stationary between them.
+        orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12)) if run.orders is None else run.orders
+        value = np.maximum(np.nan_to_num(run.rdp(orders), nan=_INF, posinf=_INF), 0.0)
+        run = RDPCurve(orders.tolist(), value.tolist())
+    tolerance = max(run.region_tolerance, 1e-12)
     z = np.linspace(min(-gap - 1e-6 * max(gap, 1.0), -1.0), 40.0, 257)
     for _ in range(11):
         rank = Prob.from_logit(z)
-        log_u, log_v = rank.log_u, region(rank).log_u
+        log_u, log_v = rank.log_u, run.region(rank).log_u
         best = int(np.argmax(score(log_u, log_v)))
         left, right = max(best - 1, 0), min(best + 1, z.size - 1)
         z = np.linspace(z[left], z[right], 17)
@@ -269,25 +250,17 @@ def _supremum(core: RenyiGuarantee, score: Callable[[Array, Array], Array], floo
     return float(score(log_u[left], top))
 
 
-def _exact_region_epsilon(core: RenyiGuarantee, log_delta: float) -> float:
+def _exact_epsilon(curve: RenyiCurve, log_delta: float) -> float:
     """``max(0, sup_u log((V(u) - δ)/u))``: the least ε with ``V(u) <= e^ε u + δ`` for every test."""
-
-    def score(log_u: Array, log_v: Array) -> Array:
-        return logsubexp(np.maximum(log_v, log_delta), log_delta) - log_u
-
-    return max(0.0, _supremum(core, score, log_delta))
+    return max(0.0, _supremum(curve, lambda u, v: logsubexp(np.maximum(v, log_delta), log_delta) - u, log_delta))
 
 
-def _exact_region_delta(core: RenyiGuarantee, epsilon: float, log_bound: float) -> float:
+def _exact_log_delta(curve: RenyiCurve, epsilon: float, log_bound: float) -> float:
     """``log sup_u V(u) - e^ε u``; ``log_bound`` is an upper bound, e.g. by ``cks``."""
+    floor = min(log_bound, 0.0) - 12.0
     if log_bound == -_INF:
         return -_INF
-    floor = min(log_bound, 0.0) - 12.0
-
-    def score(log_u: Array, log_v: Array) -> Array:
-        return logsubexp(np.maximum(log_v, epsilon + log_u), epsilon + log_u)
-
-    return max(floor, _supremum(core, score, floor))
+    return max(floor, _supremum(curve, lambda u, v: logsubexp(np.maximum(v, epsilon + u), epsilon + u), floor))
 
 
 _LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])
@@ -340,15 +313,11 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Ar
         stated = base.core.pure_epsilon  # a search for it would round up
         answer = Conversion(stated, EXACT_PROFILE) if stated < answer.value else answer
     if not answer.value < _INF:
-        why = _why_infinite(base, log_delta)
+        why = "the base gives no finite privacy guarantee"
+        if base.slack > 0.0 and math.log(base.slack) >= log_delta:
+            why = f"the base alone fails with probability {base.slack:.6g}; give a larger δ"
         raise NoFiniteBound(f"no finite ε holds at delta {math.exp(log_delta):.6g}: {why}")
     return answer
-
-
-def _why_infinite(base: Guarantee, log_delta: float) -> str:
-    if base.slack > 0.0 and math.log(base.slack) >= log_delta:
-        return f"the base alone fails with probability {base.slack:.6g}; give a larger δ"
-    return "the base gives no finite privacy guarantee"
 
 
 def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array | None = None) -> Conversion:
@@ -361,17 +330,15 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array 
     return delta_from_rdp(base, epsilon, rule, orders)
 
 
-def zcdp_of(base: Guarantee) -> float:
-    """Smallest known ρ with which one run is ρ-zCDP; NoFiniteBound if none is."""
-    rho = base.zcdp_rho
-    if not rho < _INF:
-        raise NoFiniteBound("no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one")
-    return rho
-
-
-def pure_of(base: Guarantee) -> float:
-    """Smallest known ε with which one run is ε-DP; NoFiniteBound if none is."""
-    epsilon = base.pure_epsilon
-    if not epsilon < _INF:
-        raise NoFiniteBound("this base is not known to be ε-DP for any finite ε; --pure and --laplace are")
-    return epsilon
+def parameter_of(base: Guarantee, kind: str) -> float:
+    """Smallest known ρ of zCDP, or ε of ``"pure"`` DP, of one run; NoFiniteBound if none is known."""
+    value, why = {
+        "zcdp": (
+            base.zcdp_rho,
+            "no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one",
+        ),
+        "pure": (base.pure_epsilon, "this base is not known to be ε-DP for any finite ε; --pure and --laplace are"),
+    }[kind]
+    if not value < _INF:
+        raise NoFiniteBound(why)
+    return value

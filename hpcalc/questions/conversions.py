@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.answer import Answer
-from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, pure_of, zcdp_of
+from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, parameter_of
 from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
@@ -110,9 +110,9 @@ def convert(
     told: dict[str, Any] = {"kind": to}
     try:
         if to in ("zcdp", "pure"):
-            key, find = ("rho", zcdp_of) if to == "zcdp" else ("epsilon", pure_of)
+            key = "rho" if to == "zcdp" else "epsilon"
             told[key] = None
-            return ConvertResult(base, {"kind": to, key: Upper(find(base))}, to)
+            return ConvertResult(base, {"kind": to, key: Upper(parameter_of(base, to))}, to)
         if epsilon is not None:
             found = delta_at(base, float(epsilon), conversion, listed)
             told |= {"epsilon": float(epsilon), **rows.delta_fields(found.value)}
