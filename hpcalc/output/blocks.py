@@ -15,7 +15,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import given, label, law_words, rows_of, run_words, spelled
+from hpcalc.output.phrases import given, label, law_words, released, rows_of, run_words, spelled
 
 __all__ = ["Block", "Grid", "Headline", "Notes", "view"]
 
@@ -113,6 +113,12 @@ def _told(case: Document, *keys: str) -> list[tuple[str, Any]]:
     return [(key, case.get(key)) for key in keys]
 
 
+def _asked(case: Document) -> list[tuple[str, Any]]:
+    """How the search was run and what else is released."""
+    then = "; ".join(map(run_words, case.get("then", ())))
+    return [("then", then), *_told(case, "then_on", "subset", "searches", "density", "unit")]
+
+
 def _notes(title: str, items: Iterable[Any] | None, checklist: bool = False) -> list[Block]:
     kept = tuple(dict.fromkeys(map(str, items or ())))
     return [Notes(title, kept, checklist)] if kept else []
@@ -133,9 +139,8 @@ def _explained(case: Document) -> list[Block]:
 def _bound(case: Document) -> Told:
     """The numbers to hold the answer against."""
     epsilon, good, one = case.get("epsilon"), case.get("within_budget"), _epsilon(case, "single_run")
-    more = any(case.get(key) for key in ("search", "then", "searches", "total"))
-    released = "everything released" if more else "whole search"
-    text = f"{'Everything released' if more else 'The whole search'} costs ε = {shown(epsilon)}{_at(case)}"
+    told = released(case)
+    text = f"{told[:1].upper()}{told[1:]} costs ε = {shown(epsilon)}{_at(case)}"
     text += "." if "total" in case else f"; one run costs ε = {one}."
     if epsilon is None:
         text = f"No finite bound{_at(case)}: {str(case.get('reason', 'nothing valid applies')).rstrip('.')}."
@@ -144,14 +149,13 @@ def _bound(case: Document) -> Told:
     method = f"{case.get('method') or '-'}{' (exact)' if case.get('exact') else ''}"
     composed, lower = case.get("composition") or {}, case.get("lower_bound") or {}
     how = lower.get("reason") if lower.get("epsilon") is None else lower.get("mechanism")
-    numbers = [(released, shown(epsilon), method), ("the search alone", _epsilon(case, "search"), ""),
+    numbers = [(told.removeprefix("the "), shown(epsilon), method), ("the search alone", _epsilon(case, "search"), ""),
                ("one run", one, ""),
                ("every run paid for", _epsilon(case, "composition"), f"{composed.get('runs')} runs composed"),
                ("lower bound", _epsilon(case, "lower_bound"), str(how or "").replace("-", " "))]  # fmt: skip
     known = (True, "search" in case, "total" not in case, composed, lower)
     inputs = [("base", run_words(case.get("base", {}))), ("law", law_words(case.get("law", {}))),
-              ("then", "; ".join(map(run_words, case.get("then", ())))),
-              *_told(case, "then_on", "subset", "searches", "density", "unit")]  # fmt: skip
+              *_asked(case)]  # fmt: skip
     listed = [_grid("Candidates", case["candidates"])] if rows_of(case.get("candidates")) else []
     return text, [Grid("", ("", "", ""), tuple(compress(numbers, known)), 0), *_pairs("", inputs), *listed]
 
@@ -200,7 +204,7 @@ def _compare(case: Document) -> Told:
         text = (f"Choosing one of {case['selection']} candidates{footing}{_at(case)}: "
                 f"the error stays below the one shown with probability {spelled(case['confidence'])}.")  # fmt: skip
     else:
-        text = f"Laws of K{footing}; ε is the cost of the whole search{_at(case)}."
+        text = f"Laws of K{footing}; ε is the cost of {released(case)}{_at(case)}."
     return text, [*_run(case, "success_rate", "sensitivity"), *_laws(case)]
 
 
@@ -209,7 +213,7 @@ def _plan(case: Document) -> Told:
     index = int(case["recommended"]["row"])
     law = law_words({"dist": case["rows"][index]["law"]["dist"]})
     solved = f"{label(case['solved_for'])} = {given(case['value'])} gives " if case["solved_for"] else ""
-    text = f"{law[:1].upper()}{law[1:]}: {solved}ε = {shown(case['epsilon'])} for the whole search{_at(case)}."
+    text = f"{law[:1].upper()}{law[1:]}: {solved}ε = {shown(case['epsilon'])} for {released(case)}{_at(case)}."
     asked = _run(case, "target_epsilon", "target_success", "max_runs_p95", "success_rate", "maximize")
     return text, [*_laws(case, index), *_notes("Recommended", [case["recommended"]["reason"]]), *asked]
 
@@ -222,7 +226,7 @@ def _draw(case: Document) -> Told:
 def _run(case: Document, *keys: str) -> list[Block]:
     """One run beside its cost, and what else was given."""
     run = f"{run_words(case['base'])}; ε {_epsilon(case, 'single_run')}" if case.get("base") else ""
-    return _pairs("", [("base", run), *_told(case, *keys)])
+    return _pairs("", [("base", run), *_asked(case), *_told(case, *keys)])
 
 
 def _laws(case: Document, emphasis: int | None = None) -> list[Block]:

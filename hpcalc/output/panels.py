@@ -12,7 +12,7 @@ from hpcalc.laws import Law, RunCount
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Prob, Upper, distinct
 from hpcalc.output.digits import fixed, short
-from hpcalc.output.phrases import law_words, run_words
+from hpcalc.output.phrases import law_words, released, run_words
 from hpcalc.questions.comparing import CompareResult
 from hpcalc.questions.curves import search_curves
 from hpcalc.questions.measures import Aims, UtilityResult
@@ -105,6 +105,7 @@ def _bound(result: BoundResult) -> list[Panel]:
     if curves is None:
         return []
     style, delta, asked = _style(result.runs), short(result.delta), result.max_epsilon
+    whole = released(result.asked.document()).removeprefix("the ")
     caption = f"{run_words(result.base.describe())}; {law_words(law_document(result.runs))}; δ = {delta}"
     # every smaller ε is out of reach as well
     low = [(0.0, y) for _, y in curves.out_of_reach[:1]] + list(curves.out_of_reach)
@@ -112,14 +113,14 @@ def _bound(result: BoundResult) -> list[Panel]:
         "Privacy profile",
         Axis("ε", least=0.0, most=curves.widest),
         Axis("log10 δ", most=0.0, least=min((y for _, y in curves.profile), default=None)),
-        (_series("whole search", curves.profile, style), _series("one run", curves.one_profile),
+        (_series(whole, curves.profile, style), _series("one run", curves.one_profile),
          _series("out of reach: a mechanism costs this", low, kind="area"),
          _limit(f"limit ε = {short(asked or 0.0)}", asked if asked is not None and asked <= curves.widest else None),
          _series(f"ε = {fixed(Upper(result.epsilon))} at δ = {delta}", curves.answer, style, "ring")),
         caption,
     )  # fmt: skip
     order = "".join(f"order {x:.4g} decides" for x, _ in curves.best)
-    renyi = (_series("whole search", curves.renyi, style), _series("one run", curves.one_renyi),
+    renyi = (_series(whole, curves.renyi, style), _series("one run", curves.one_renyi),
              _series(order, curves.best, style, "ring"))  # fmt: skip
     divergence = Axis("Rényi divergence (nats)", log=True)
     first = Panel("Rényi curve", Axis("order λ", log=True), divergence, renyi, caption)
@@ -148,7 +149,7 @@ def _compare(result: CompareResult) -> list[Panel]:
     at_epsilon = result.footing.get("at_epsilon")
     # curves go on far beyond the rows; where there are rows, they are what is looked at
     most = None if swept or not costs else max(1.3 * costs[-1], at_epsilon or 0.0)
-    epsilon = Axis("ε of the whole search", log, None if log else 0.0, most)
+    epsilon = Axis(f"ε of {released(result.asked.document())}", log, None if log else 0.0, most)
     limit = _limit(f"ε = {short(at_epsilon or 0.0)}", at_epsilon)
     caption = f"{run_words(result.base.describe())}; δ = {short(result.delta)}"
     caption += "" if swept else "; large marks: the rows"

@@ -8,7 +8,7 @@ from typing import Any
 from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["given", "label", "law_words", "rows_of", "run_words", "sentence", "spelled"]
+__all__ = ["given", "label", "law_words", "released", "rows_of", "run_words", "sentence", "spelled"]
 
 _LABELS = {
     "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
@@ -76,6 +76,12 @@ def _run(key: str, value: Any) -> str:
 
 def _span(values: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys((given(min(values)), given(max(values)))))
+
+
+def released(case: Mapping[str, Any]) -> str:
+    """What a document's ε is the cost of."""
+    more = any(case.get(key) for key in ("searches", "subset", "then", "total"))
+    return "everything released" if more else "the whole search"
 
 
 def given(value: Any) -> str:

@@ -75,6 +75,7 @@ class CompareResult(Answer):
         return {
             **head("compare"),
             "base": self.base.describe(),
+            **self.asked.document(),
             "delta": self.delta,
             "single_run": {"epsilon": None if single is None else upper(single.value)},
             **self.footing,
@@ -176,7 +177,7 @@ def compare(
     elif at_epsilon is not None:
         solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
-            raise unreachable(solved, at_epsilon, None, ask.asked.delta, "--at-epsilon")
+            raise unreachable(solved, at_epsilon, None, ask.asked, "--at-epsilon")
         entries = [pricing.priced(item) for item in solved]
     elif at_success is not None:
         entries = [pricing.priced(law_of_success(family, at_success, aims)) for family in families]

@@ -36,7 +36,6 @@ class PlanResult(Answer):
     """Every law with its parameter solved, one of them recommended."""
 
     base: Guarantee | None
-    delta: float
     target_epsilon: float | None
     solutions: tuple[Solution, ...]  # the best first, what meets no target last
     reason: str  # why the first is recommended
@@ -56,6 +55,11 @@ class PlanResult(Answer):
     def _cost(self) -> BoundResult:
         assert self.best.cost is not None
         return self.best.cost
+
+    @property
+    def delta(self) -> float:
+        """δ."""
+        return self._cost.delta
 
     @property
     def epsilon(self) -> float:
@@ -82,6 +86,7 @@ class PlanResult(Answer):
         return {
             **rows.head("plan"),
             **rows.known(base=None if self.base is None else self.base.describe()),
+            **self._cost.asked.document(),
             "delta": self.delta,
             "single_run": {"epsilon": None if single is None else rows.upper(single.value)},
             "solved_for": self.best.solved_for,
@@ -194,12 +199,11 @@ def plan(
         if kind == "dpsgd-noise" and isinstance(sampling, tuple):
             echo |= {"sampling_rate": sampling[0], "steps": sampling[1]}
     found.sort(key=planner.rank)
-    delta = ask.asked.delta
     if found[0].runs is None:
-        raise solving.unreachable(found, target_epsilon, target_success, delta)
+        raise solving.unreachable(found, target_epsilon, target_success, ask.asked)
     echo |= {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
     told, unused = rows.known(**echo), _not_used(named) if kind == "runs" else ()
-    return PlanResult(base, delta, target_epsilon, tuple(found), planner.reason(found), order, aims, told, unused)
+    return PlanResult(base, target_epsilon, tuple(found), planner.reason(found), order, aims, told, unused)
 
 
 def _noisy(

@@ -301,7 +301,7 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
 
 
 def unreachable(
-    found: list[Solution], target: float | None, success: float | None, delta: float, option: str = "--target-epsilon"
+    found: list[Solution], target: float | None, success: float | None, asked: Asked, option: str = "--target-epsilon"
 ) -> TargetOutOfReach:
     """What can be said where no law meets a target: the nearest that one does."""
     costs = [(item.cost.epsilon, item.family.label) for item in found if item.cost and item.cost.epsilon < math.inf]
@@ -310,8 +310,9 @@ def unreachable(
         hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
         return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
     least, label = min(costs, key=lambda pair: pair[0])
-    aim = "the search" if success is None else f"a success probability of {success:g}"
+    search = "the search" if asked.plain else "everything released"
+    aim = search if success is None else f"a success probability of {success:g}"
     shown = f"{round_up(least, 5):g}"
-    out = f"target ε = {target:g} at δ = {delta:g} is out of reach: the least {aim} can cost is {shown} ({label})"
+    out = f"target ε = {target:g} at δ = {asked.delta:g} is out of reach: the least {aim} can cost is {shown} ({label})"
     more = f"give {option} {shown} or more, or more noise in every run"
     return TargetOutOfReach(f"{out};\n{more}", {"low": upper(least), "high": None})

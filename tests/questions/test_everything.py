@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 
+import jsonschema
 import pytest
 
-from hpcalc import Gaussian, InvalidInput, Poisson, Threshold, bound, make_law, plan
+from hpcalc import (
+    ZCDP,
+    FinitePmf,
+    Gaussian,
+    InvalidInput,
+    Poisson,
+    PureDP,
+    TargetOutOfReach,
+    Threshold,
+    bound,
+    compare,
+    make_law,
+    plan,
+)
 from hpcalc.errors import ExitCode
+from hpcalc.files import shipped
+from hpcalc.output import render
 
 _RUN = Gaussian(math.sqrt(5.0))
+_SCHEMA = jsonschema.Draft202012Validator(json.loads(shipped("schema.json")))
 _LAW = make_law("tnb", eta=0.0, mean=10.0)
 
 
@@ -76,3 +94,24 @@ def test_a_plan_finds_the_rate_at_which_tuning_on_a_sample_costs_least() -> None
     assert best.cost.epsilon < 1.8965
     # less than one run that is not tuned at all
     assert best.cost.epsilon < bound(_RUN, make_law("fixed", k=1), lower=False).epsilon
+
+
+@pytest.mark.slow
+def test_plans_and_comparisons_say_what_else_is_released() -> None:
+    asked = {"searches": 2, "subset": 0.1, "then": [_RUN], "then_on": "rest", "unit": "one patient"}
+    base, law = PureDP(0.5), FinitePmf([0.0, 0.5, 0.5])
+    for answer in (plan(base, law, target_epsilon=6.0, **asked), compare(base, [law], **asked)):
+        document = answer.document()
+        _SCHEMA.validate(document)
+        assert {key: document[key] for key in asked} == {**asked, "then": [_RUN.describe()]}
+        for text in (render(document, "table"), render(document, "markdown"), repr(answer)):
+            assert "everything released" in text
+            assert "whole search" not in text
+    with pytest.raises(TargetOutOfReach, match="the least everything released can cost"):
+        plan(base, law, target_epsilon=0.01, **asked)
+
+
+def test_a_plan_of_noise_is_an_answer_of_the_schema() -> None:
+    document = plan(ZCDP(0.01), "poisson", solve_for="zcdp", target_epsilon=4.0, mean=10.0, compositions=2).document()
+    _SCHEMA.validate(document)
+    assert "for the whole search" in render(document, "table")
