@@ -178,6 +178,13 @@ class Prob(NamedTuple):
         """``log(u / (1 - u))``."""
         return self.log_u - self.log_q
 
+    @property
+    def normal(self) -> Array:
+        """``Phi^-1(u)``, from the smaller of ``u`` and ``1 - u``."""
+        small = self.log_u <= self.log_q
+        value = ndtri_exp(np.where(small, self.log_u, self.log_q))
+        return np.asarray(np.where(small, value, -value), dtype=float)
+
     def take(self, index: int | slice | Mask | Indices) -> Prob:
         """Select elements, as ``ndarray.__getitem__`` does."""
         return Prob(np.asarray(self.log_u[index]), np.asarray(self.log_q[index]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
 from hpcalc.guarantees.mechanisms import OneNumber, PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, search_orders, smaller, tradeoff_from_rdp
@@ -96,10 +96,7 @@ class ZCDP(OneNumber, CurveBase):
 
     rho: float
 
-    option, words, remedy = "zcdp", "{:.6g}-zCDP", "give ρ >= 0, for example 0.1"
-
-    def group(self, size: int) -> ZCDP:
-        return ZCDP(checked_group(size) ** 2 * self.rho)
+    option, words, remedy, power = "zcdp", "{:.6g}-zCDP", "give ρ >= 0, for example 0.1", 2
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)

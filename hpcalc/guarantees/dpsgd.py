@@ -28,8 +28,8 @@ from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
-from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_number, checked_orders
-from hpcalc.guarantees.loss_grid import Kinds, Tails
+from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_count, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.loss_grid import Kinds
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
 from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logsumexp, softplus

@@ -6,18 +6,27 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, ndtri_exp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
 
 if TYPE_CHECKING:  # convolutions are loaded where something is convolved
-    from hpcalc.guarantees.loss_grid import Kinds, Tails
+    from hpcalc.guarantees.loss_grid import Kinds
 
 _INF = math.inf
+
+
+class Tails(NamedTuple):
+    """Log-probabilities of ``L > l`` and ``L <= l`` under P and under Q, at an array of losses ``l``."""
+
+    p_above: Array
+    p_below: Array
+    q_above: Array
+    q_below: Array
 
 
 class Guarantee(ABC):
@@ -241,10 +250,3 @@ def certain(rank: Prob) -> Prob:
     """v = 1 for every u > 0: the region of no guarantee at all."""
     some = ~np.isneginf(rank.log_u)
     return Prob(np.where(some, 0.0, -_INF), np.where(some, -_INF, 0.0))
-
-
-def normal_score(rank: Prob) -> Array:
-    """``Phi^-1(u)`` from the smaller of ``u`` and ``1 - u``."""
-    small = rank.log_u <= rank.log_q
-    value = ndtri_exp(np.where(small, rank.log_u, rank.log_q))
-    return np.asarray(np.where(small, value, -value), dtype=float)

@@ -19,27 +19,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from hpcalc.guarantees.guarantee import Tails
 from hpcalc.guarantees.tradeoff import least_masses
-from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, log_ndtr, logaddexp, logsubexp, softplus
+from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, logaddexp, logsubexp
 
 _INF = math.inf
 LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
 _DENSE = 1000  # grid points 0, 1, ..., 1000 steps are all used; further out they lie a thousandth of the loss apart
 _DENSE_OF_MANY = 250  # as many where there are many kinds of steps: costs a 1e-5 of the variance
 _FEW = 16  # kinds of steps that are not many
-
-
-class Tails(NamedTuple):
-    """Log-probabilities of ``L > l`` and ``L <= l`` under P and under Q, at an array of losses ``l``."""
-
-    p_above: Array
-    p_below: Array
-    q_above: Array
-    q_below: Array
 
 
 class Source(Protocol):
@@ -49,33 +41,6 @@ class Source(Protocol):
     def loss_jump(self) -> float: ...
 
     def loss_tails(self, loss: Array) -> Tails: ...
-
-
-def gaussian_tails(shift: float, loss: Array) -> Tails:
-    """L is ``N(s^2/2, s^2)`` under P and ``N(-s^2/2, s^2)`` under Q."""
-    x, half = loss / shift, 0.5 * shift
-    return Tails(log_ndtr(half - x), log_ndtr(x - half), log_ndtr(-half - x), log_ndtr(x + half))
-
-
-def laplace_tails(c: float, loss: Array) -> Tails:
-    """P = Laplace at 0, Q = Laplace at 1 (scale 1/c): ``L = c (1 - 2x)`` on [0, 1], clipped to [-c, c] outside."""
-    place = np.clip(loss, -c, c)
-    log_half = -math.log(2.0)
-    p_below = np.where(loss < -c, -_INF, np.where(loss >= c, 0.0, log_half - 0.5 * (c - place)))
-    q_above = _within(loss, c, log_half - 0.5 * (c + place))
-    return Tails(log1mexp(p_below), p_below, q_above, log1mexp(q_above))
-
-
-def response_tails(epsilon: float, loss: Array) -> Tails:
-    """Randomized response, losses ε and -ε: it dominates every ε-DP mechanism."""
-    p_above = _within(loss, epsilon, np.full(loss.shape, -float(softplus(-epsilon))))
-    q_above = _within(loss, epsilon, np.full(loss.shape, -float(softplus(epsilon))))
-    return Tails(p_above, log1mexp(p_above), q_above, log1mexp(q_above))
-
-
-def _within(loss: Array, at: float, inside: Array) -> Array:
-    """Log-probability of ``L > loss`` for a loss within [-at, at]."""
-    return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
 
 
 @dataclass(frozen=True)

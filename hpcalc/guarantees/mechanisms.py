@@ -5,26 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders, normal_score
+from hpcalc.guarantees.guarantee import Guarantee, Tails, certain, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
-from hpcalc.logspace import (
-    Array,
-    Prob,
-    distinct,
-    log1mexp,
-    log_expm1,
-    log_mills,
-    log_ndtr,
-    logsubexp,
-    softplus,
-)
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, log_mills, log_ndtr, logsubexp, softplus
 
-if TYPE_CHECKING:  # convolutions are loaded where something is convolved
-    from hpcalc.guarantees.loss_grid import Tails
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _INF = math.inf
 _LOG2 = math.log(2.0)
@@ -37,6 +27,7 @@ class OneNumber(Guarantee):
     words = "{}"  # for people
     remedy = ""
     most = _INF
+    power: ClassVar[int] = 1  # of a group's size by which the number grows
 
     def __post_init__(self) -> None:
         value = checked_number(self.option, self._given, 0.0, self.most, self.remedy)
@@ -46,17 +37,31 @@ class OneNumber(Guarantee):
     def _given(self) -> Any:
         return getattr(self, fields(self)[0].name)  # type: ignore[arg-type]
 
+    def _with(self, value: float) -> Self:
+        return type(self)(value)  # type: ignore[call-arg]
+
     def describe(self) -> dict[str, Any]:
         return {self.option: self._given}
 
     def label(self) -> str:
         return self.words.format(self._given)
 
+    def group(self, size: int) -> Self:
+        factor = checked_group(size) ** abs(self.power)
+        return self._with(self._given * factor if self.power > 0 else self._given / factor)
+
 
 class _Mechanism(OneNumber):
     """A mechanism described by its ``loss``: nothing is lost where that is 0, nothing is kept where it is infinite."""
 
-    loss: float  # the pure ε, or the distance of the Gaussian's two normals in standard deviations
+    @property
+    def loss(self) -> float:
+        """The pure ε, or the distance of the Gaussian's two normals in standard deviations."""
+        given = float(self._given)
+        return given if self.power > 0 else 1.0 / given if given > 0.0 else _INF
+
+    def weakened(self, epsilon: float) -> Self:
+        return self._with(epsilon if self.power > 0 else 1.0 / epsilon)
 
     @abstractmethod
     def _rdp(self, order: Array) -> Array:
@@ -110,16 +115,6 @@ class PureDP(_Mechanism):
 
     option, words, remedy = "pure", "{:.6g}-DP", "give ε >= 0, for example 1.0"
 
-    @property
-    def loss(self) -> float:  # type: ignore[override]
-        return self.epsilon
-
-    def group(self, size: int) -> PureDP:
-        return PureDP(checked_group(size) * self.epsilon)
-
-    def weakened(self, epsilon: float) -> PureDP:
-        return PureDP(epsilon)
-
     def _rdp(self, order: Array) -> Array:
         # log((e^{aε} + e^{(1-a)ε}) / (1 + e^ε)) / (a-1): what the moment exceeds 1 by is the product
         # (e^{(a-1)ε} - 1) (1 - e^{-aε}) / (1 + e^-ε) of positive terms, none of which cancels
@@ -128,19 +123,7 @@ class PureDP(_Mechanism):
         return np.where(h * eps > 0.0, softplus(term) / h, 0.0)
 
     def _log_profile(self, t: Array) -> Array:
-        if self.epsilon == _INF:
-            return np.zeros(t.shape)
-        gap = np.minimum(t - self.epsilon, 0.0)
-        return np.asarray(self.epsilon + log1mexp(gap) - softplus(self.epsilon), dtype=float)
-
-    def region(self, rank: Prob) -> Prob:
-        eps = self.epsilon
-        if eps == _INF:
-            return certain(rank)
-        # At the corner both forms hold. The second is used there, and next to it, where e^ε u has no digits of 1 - v.
-        low = rank.log_u < -float(softplus(eps)) - 1e-14 * (1.0 + eps)
-        log_v, log_qv = np.minimum(rank.log_u + eps, 0.0), rank.log_q - eps
-        return Prob(np.where(low, log_v, log1mexp(log_qv)), np.where(low, log1mexp(log_v), log_qv))
+        return np.asarray(log1mexp(np.minimum(np.minimum(t, 1e300) - self.epsilon, 0.0)) - softplus(-self.epsilon), dtype=float)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         if self.epsilon == _INF:
@@ -149,9 +132,11 @@ class PureDP(_Mechanism):
         return from_points(corner, corner.complement(), np.array([self.epsilon]), attained=True, ends=self.epsilon)
 
     def loss_tails(self, loss: Array) -> Tails:
-        from hpcalc.guarantees.loss_grid import response_tails
-
-        return response_tails(self.epsilon, loss)
+        """Losses ε and -ε."""
+        p_above, q_above = (
+            _within(loss, self.epsilon, -softplus(sign * self.epsilon) + np.zeros(loss.shape)) for sign in (-1.0, 1.0)
+        )
+        return Tails(p_above, log1mexp(p_above), q_above, log1mexp(q_above))
 
 
 @dataclass(frozen=True)
@@ -176,12 +161,8 @@ class Gaussian(_Mechanism):
 
     sigma: float
 
-    option, words, most = "gaussian", "Gaussian noise {:.6g}", 1e300
+    option, words, most, power = "gaussian", "Gaussian noise {:.6g}", 1e300, -1
     remedy = "give a noise multiplier >= 0 (noise standard deviation / L2 sensitivity)"
-
-    @property
-    def loss(self) -> float:  # type: ignore[override]
-        return 1.0 / self.sigma if self.sigma > 0.0 else _INF
 
     @property
     def pure_epsilon(self) -> float:
@@ -190,9 +171,6 @@ class Gaussian(_Mechanism):
     @property
     def zcdp_rho(self) -> float:
         return 0.5 * self.loss * self.loss if self.loss < 1e150 else _INF
-
-    def group(self, size: int) -> Gaussian:
-        return Gaussian(self.sigma / checked_group(size))
 
     def _rdp(self, order: Array) -> Array:
         return order * self.zcdp_rho
@@ -210,7 +188,7 @@ class Gaussian(_Mechanism):
             return np.asarray(np.where(y < -8.0, near_one, log_phi + log_mills_difference(y, s)), dtype=float)
 
     def region(self, rank: Prob) -> Prob:
-        return certain(rank) if self.loss == _INF else Prob.from_normal(normal_score(rank) + self.loss)
+        return certain(rank) if self.loss == _INF else Prob.from_normal(rank.normal + self.loss)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         s = self.loss
@@ -220,9 +198,9 @@ class Gaussian(_Mechanism):
         return from_points(Prob.from_normal(z), Prob.from_normal(z - s), s * z - 0.5 * s * s, attained=True)
 
     def loss_tails(self, loss: Array) -> Tails:
-        from hpcalc.guarantees.loss_grid import gaussian_tails
-
-        return gaussian_tails(self.loss, loss)
+        """The loss is ``N(s^2/2, s^2)`` under P and ``N(-s^2/2, s^2)`` under Q."""
+        x, half = loss / self.loss, 0.5 * self.loss
+        return Tails(log_ndtr(half - x), log_ndtr(x - half), log_ndtr(-half - x), log_ndtr(x + half))
 
 
 #: Normal scores of the points of a trade-off curve: 0.02 apart, the tangents err by (0.02 shift)^2/8 in log W.
@@ -267,18 +245,8 @@ class Laplace(_Mechanism):
 
     scale: float
 
-    option, words, most = "laplace", "Laplace noise {:.6g}", 1e300
+    option, words, most, power = "laplace", "Laplace noise {:.6g}", 1e300, -1
     remedy = "give a scale >= 0 (noise scale / L1 sensitivity)"
-
-    @property
-    def loss(self) -> float:  # type: ignore[override]
-        return 1.0 / self.scale if self.scale > 0.0 else _INF
-
-    def group(self, size: int) -> Laplace:
-        return Laplace(self.scale / checked_group(size))
-
-    def weakened(self, epsilon: float) -> Laplace:
-        return Laplace(1.0 / epsilon)
 
     def _rdp(self, order: Array) -> Array:
         # Mironov 2017, Table II: log((a e^{(a-1)c} + (a-1) e^{-ac}) / (2a-1)) / (a-1)
@@ -288,7 +256,7 @@ class Laplace(_Mechanism):
         return np.asarray(np.where(h * c < 1.0, np.log1p(np.where(h * c < 1.0, excess, 0.0)), far) / h)
 
     def _log_profile(self, t: Array) -> Array:
-        return np.zeros(t.shape) if self.loss == _INF else log1mexp(0.5 * np.minimum(t - self.loss, 0.0))
+        return log1mexp(0.5 * np.minimum(np.minimum(t, 1e300) - self.loss, 0.0))
 
     def region(self, rank: Prob) -> Prob:
         c = self.loss
@@ -309,9 +277,17 @@ class Laplace(_Mechanism):
         return from_points(x, w, t, attained=True, ends=c)
 
     def loss_tails(self, loss: Array) -> Tails:
-        from hpcalc.guarantees.loss_grid import laplace_tails
+        """P = Laplace at 0, Q = Laplace at 1 (scale 1/c): the loss is ``c (1 - 2x)`` on [0, 1], c or -c outside."""
+        c = self.loss
+        place = np.clip(loss, -c, c)
+        p_below = np.where(loss < -c, -_INF, np.where(loss >= c, 0.0, -_LOG2 - 0.5 * (c - place)))
+        q_above = _within(loss, c, -_LOG2 - 0.5 * (c + place))
+        return Tails(log1mexp(p_below), p_below, q_above, log1mexp(q_above))
 
-        return laplace_tails(self.loss, loss)
+
+def _within(loss: Array, at: float, inside: Array) -> Array:
+    """Log-probability of ``L > loss`` for a loss within [-at, at]."""
+    return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
 
 
 def _exp_minus_line(x: Array) -> Array:

@@ -12,21 +12,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import compose, repeat
-from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_number, checked_orders
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, smaller
 from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, logsumexp
-
-if TYPE_CHECKING:  # convolutions are loaded where something is convolved
-    from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
 

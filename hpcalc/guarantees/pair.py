@@ -15,18 +15,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_orders, mirrored
+from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_orders, mirrored
 from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
 from hpcalc.logspace import Array, logsubexp, logsumexp
-
-if TYPE_CHECKING:  # convolutions are loaded where something is convolved
-    from hpcalc.guarantees.loss_grid import Tails
 
 _INF = math.inf
 _NEAR_ONE = 1e-4  # below order 1 + this the divergence of the order above is given: it does not fall with the order
@@ -156,8 +153,6 @@ class DominatingPair(Guarantee):
         return [np.minimum(sums, 0.0) for sums in (above[0], below[0], above[1], below[1])]
 
     def loss_tails(self, loss: Array) -> Tails:
-        from hpcalc.guarantees.loss_grid import Tails
-
         at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
         return Tails(*(sums[at] for sums in self._tails))
 
