@@ -123,7 +123,8 @@ class PureDP(_Mechanism):
         return np.where(h * eps > 0.0, softplus(term) / h, 0.0)
 
     def _log_profile(self, t: Array) -> Array:
-        return np.asarray(log1mexp(np.minimum(np.minimum(t, 1e300) - self.epsilon, 0.0)) - softplus(-self.epsilon), dtype=float)
+        gap = np.minimum(t, 1e300) - self.epsilon
+        return np.asarray(log1mexp(np.minimum(gap, 0.0)) - softplus(-self.epsilon), dtype=float)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         if self.epsilon == _INF:
