@@ -28,10 +28,11 @@ from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
-from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_count, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_number, checked_orders
 from hpcalc.guarantees.loss_grid import Kinds
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
+from hpcalc.guarantees.tradeoff import Tails
 from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
 
 __all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epochs"]

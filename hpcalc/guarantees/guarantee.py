@@ -6,27 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
+from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
 
 if TYPE_CHECKING:  # convolutions are loaded where something is convolved
     from hpcalc.guarantees.loss_grid import Kinds
 
 _INF = math.inf
-
-
-class Tails(NamedTuple):
-    """Log-probabilities of ``L > l`` and ``L <= l`` under P and under Q, at an array of losses ``l``."""
-
-    p_above: Array
-    p_below: Array
-    q_above: Array
-    q_below: Array
 
 
 class Guarantee(ABC):

@@ -23,8 +23,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hpcalc.guarantees.guarantee import Tails
-from hpcalc.guarantees.tradeoff import least_masses
+from hpcalc.guarantees.tradeoff import Tails, least_masses
 from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, logaddexp, logsubexp
 
 _INF = math.inf

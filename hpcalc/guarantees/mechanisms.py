@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hpcalc.guarantees.guarantee import Guarantee, Tails, certain, checked_group, checked_number, checked_orders
-from hpcalc.guarantees.tradeoff import Tradeoff, from_points
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_points
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, log_mills, log_ndtr, logsubexp, softplus
 
 if TYPE_CHECKING:

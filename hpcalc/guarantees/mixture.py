@@ -18,11 +18,11 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees.composition import compose, repeat
-from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, smaller
 from hpcalc.guarantees.search import pair_of, profile_pair
-from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.guarantees.tradeoff import Tails, Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, logsumexp
 
 _INF = math.inf

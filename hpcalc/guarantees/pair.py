@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, Tails, checked_orders, mirrored
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders, mirrored
 from hpcalc.guarantees.mechanisms import PureDP
-from hpcalc.guarantees.tradeoff import Tradeoff, from_masses
+from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_masses
 from hpcalc.logspace import Array, logsubexp, logsumexp
 
 _INF = math.inf

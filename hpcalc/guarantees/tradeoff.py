@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,15 @@ from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, logsube
 
 _RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
 _ROUNDING = -30.0  # logarithm of the relative error of a mass
+
+
+class Tails(NamedTuple):
+    """Log-probabilities of ``L > l`` and ``L <= l`` under P and under Q, at an array of losses ``l``."""
+
+    p_above: Array
+    p_below: Array
+    q_above: Array
+    q_below: Array
 
 
 @dataclass(frozen=True, eq=False)
