@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.errors import InvalidInput, NoFiniteBound, checked_number
 from hpcalc.guarantees import Guarantee, RDPCurve, cks_log_delta
 from hpcalc.logspace import Array, Prob, logsubexp
 from hpcalc.solve import log_minimum
@@ -83,12 +83,7 @@ class Conversion:
 def log_of_delta(delta: Any) -> float:
     """Natural logarithm of a δ in [0, 1) that a user gave; 0 gives ``-inf``, which only a pure guarantee answers."""
     remedy = "give 0 < δ < 1, well below 1/(number of people), for example 1e-6"
-    try:
-        number = math.nan if isinstance(delta, bool) else float(delta)
-    except (TypeError, ValueError):
-        raise InvalidInput("delta", delta, remedy) from None
-    if not 0.0 <= number < 1.0:
-        raise InvalidInput("delta", delta, remedy)
+    number = checked_number("delta", delta, remedy, lambda x: 0.0 <= x < 1.0)
     return math.log(number) if number > 0.0 else -_INF
 
 
@@ -331,14 +326,10 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array 
 
 
 def parameter_of(base: Guarantee, kind: str) -> float:
-    """Smallest known ρ of zCDP, or ε of ``"pure"`` DP, of one run; NoFiniteBound if none is known."""
-    value, why = {
-        "zcdp": (
-            base.zcdp_rho,
-            "no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one",
-        ),
-        "pure": (base.pure_epsilon, "this base is not known to be ε-DP for any finite ε; --pure and --laplace are"),
-    }[kind]
-    if not value < _INF:
-        raise NoFiniteBound(why)
-    return value
+    """Smallest known ρ of ``"zcdp"``, or ε of ``"pure"`` DP, of one run; NoFiniteBound if none is known."""
+    value = base.zcdp_rho if kind == "zcdp" else base.pure_epsilon
+    if value < _INF:
+        return value
+    if kind == "zcdp":
+        raise NoFiniteBound("no finite ρ is known for this base; --pure, --zcdp, --gaussian and --laplace have one")
+    raise NoFiniteBound("this base is not known to be ε-DP for any finite ε; --pure and --laplace are")

@@ -6,8 +6,10 @@ parameter), the value that was given and the remedy; the command line prints it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from enum import IntEnum
+from typing import Any
 
 __all__ = [
     "DataFileError", "ExitCode", "HpcalcError", "InvalidInput", "MissingExtra", "NoFiniteBound", "TargetOutOfReach",
@@ -89,6 +91,17 @@ class DataFileError(HpcalcError):
     """A file or stream could not be read or written (its *contents* being wrong is :class:`InvalidInput`)."""
 
     exit_code = ExitCode.FILE_ERROR
+
+
+def checked_number(parameter: str, value: Any, remedy: str, legal: Callable[[float], bool] = math.isfinite) -> float:
+    """The value as a float, if that is a legal number; NaN, truth values (NumPy's too) and text are refused."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) or "bool" in type(value).__name__ else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number) or not legal(number):
+        raise InvalidInput(parameter, value, remedy)
+    return number
 
 
 def require(*rules: tuple[str, object, bool, str]) -> None:

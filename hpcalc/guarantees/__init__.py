@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from hpcalc.guarantees.composition import ApproxDP, Composition, compose, repeat
 from hpcalc.guarantees.curves import ZCDP, CurveBase, ProfileCurve, RDPCurve, cks_log_delta
-from hpcalc.guarantees.guarantee import Guarantee, checked_guarantee, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_guarantee, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, Laplace, PureDP
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "PureDP",
     "RDPCurve",
     "checked_guarantee",
-    "checked_number",
     "checked_orders",
     "cks_log_delta",
     "compose",

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.curves import ZCDP
 from hpcalc.guarantees.guarantee import (
     Guarantee,
     certain,
     checked_count,
     checked_guarantee,
-    checked_number,
     checked_orders,
 )
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
@@ -130,8 +129,8 @@ class ApproxDP(WithCore):
 
     def __post_init__(self) -> None:
         remedy = "give ε >= 0 and δ in [0, 1), for example 1.0 1e-8"
-        object.__setattr__(self, "epsilon", checked_number("approx_dp", self.epsilon, 0.0, _INF, remedy))
-        object.__setattr__(self, "delta", checked_number("approx_dp", self.delta, 0.0, 1.0, remedy))
+        object.__setattr__(self, "epsilon", checked_number("approx_dp", self.epsilon, remedy, lambda x: x >= 0.0))
+        object.__setattr__(self, "delta", checked_number("approx_dp", self.delta, remedy, lambda x: 0.0 <= x <= 1.0))
 
     def describe(self) -> dict[str, Any]:
         return {"approx_dp": [self.epsilon, self.delta]}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
-from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
+from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders
 from hpcalc.guarantees.mechanisms import OneNumber, PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, search_orders, smaller, tradeoff_from_rdp
@@ -206,8 +206,8 @@ class RDPCurve(_Points, CurveBase):
 
     @staticmethod
     def _checked(x: float, y: float) -> tuple[float, float]:
-        order = checked_number("rdp", x, 1.0, _INF, "give Rényi orders > 1 (inf means pure DP)", open_low=True)
-        return order, checked_number("rdp", y, 0.0, _INF, f"give ε >= 0 at order {order:g}")
+        order = checked_number("rdp", x, "give Rényi orders > 1 (inf means pure DP)", lambda x: x > 1.0)
+        return order, checked_number("rdp", y, f"give ε >= 0 at order {order:g}", lambda y: y >= 0.0)
 
     @cached_property
     def _finite_points(self) -> tuple[Array, Array]:
@@ -282,8 +282,8 @@ class ProfileCurve(_Points, DominatingPair):
 
     @staticmethod
     def _checked(x: float, y: float) -> tuple[float, float]:
-        epsilon = checked_number("profile", x, 0.0, 1e300, "give ε >= 0")
-        return epsilon, checked_number("profile", y, 0.0, 1.0, f"give δ in [0, 1] at ε = {epsilon:g}")
+        epsilon = checked_number("profile", x, "give ε >= 0", lambda x: 0.0 <= x <= 1e300)
+        return epsilon, checked_number("profile", y, f"give δ in [0, 1] at ε = {epsilon:g}", lambda y: 0.0 <= y <= 1.0)
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:

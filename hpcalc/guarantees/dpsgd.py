@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
-from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_orders
 from hpcalc.guarantees.loss_grid import Kinds
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
@@ -253,9 +253,9 @@ class DPSGD(WithCore):
 
     def __post_init__(self) -> None:
         rate_help = "the sampling rate (RATE SIGMA STEPS) is batch size / data set size, a probability in [0, 1]"
-        object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, 0.0, 1.0, rate_help))
+        object.__setattr__(self, "rate", checked_number("dpsgd", self.rate, rate_help, lambda x: 0.0 <= x <= 1.0))
         sigma_help = "give a noise multiplier >= 0 (noise standard deviation / clipping norm)"
-        object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, 0.0, 1e150, sigma_help))
+        object.__setattr__(self, "sigma", checked_number("dpsgd", self.sigma, sigma_help, lambda x: 0.0 <= x <= 1e150))
         object.__setattr__(
             self, "steps", checked_count("dpsgd", self.steps, 0.0, 1e15, "give a whole number of steps >= 0")
         )
@@ -333,7 +333,7 @@ def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulatio
     numbers = {"examples": examples, "batch_size": batch_size, "accumulation": accumulation}
     for name, value in numbers.items():
         checked_count(name, value, 1.0, 1e15, whole)
-    checked_number("epochs", epochs, 0.0, 1e12, "give a number of epochs >= 0")
+    checked_number("epochs", epochs, "give a number of epochs >= 0", lambda x: 0.0 <= x <= 1e12)
     batch = int(batch_size) * int(accumulation)
     if batch > int(examples):
         parts = f"{batch_size} x {accumulation} accumulated" if accumulation != 1 else f"{batch_size}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
 
@@ -192,27 +192,9 @@ def checked_guarantee(value: object) -> Guarantee:
     return value
 
 
-def checked_number(
-    parameter: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False
-) -> float:
-    """A float in [low, high] (or (low, high]); NaN, bools and text are refused."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(parameter, value, remedy) from None
-    if not low <= number <= high or (open_low and number == low):
-        raise InvalidInput(parameter, value, remedy)
-    return number
-
-
 def checked_count(parameter: str, value: Any, low: float, high: float, remedy: str) -> int:
     """A whole number in [low, high]."""
-    number = checked_number(parameter, value, low, high, remedy)
-    if number != int(number):
-        raise InvalidInput(parameter, value, remedy)
-    return int(number)
+    return int(checked_number(parameter, value, remedy, lambda x: low <= x <= high and x.is_integer()))
 
 
 def checked_group(size: int) -> int:

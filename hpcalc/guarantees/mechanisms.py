@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_number, checked_orders
+from hpcalc.errors import checked_number
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_orders
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_points
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, log_mills, log_ndtr, logsubexp, softplus
 
@@ -30,7 +31,7 @@ class OneNumber(Guarantee):
     power: ClassVar[int] = 1  # of a group's size by which the number grows
 
     def __post_init__(self) -> None:
-        value = checked_number(self.option, self._given, 0.0, self.most, self.remedy)
+        value = checked_number(self.option, self._given, self.remedy, lambda x: 0.0 <= x <= self.most)
         object.__setattr__(self, fields(self)[0].name, value)  # type: ignore[arg-type]  # subclasses are data classes
 
     @property

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.composition import compose, repeat
-from hpcalc.guarantees.guarantee import Guarantee, checked_number, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_orders
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp, smaller
 from hpcalc.guarantees.search import pair_of, profile_pair
@@ -106,7 +106,7 @@ class Mixture(_Several):
         if not self.parts or len(self.parts) != len(self.weights):
             raise InvalidInput("weight", len(self.weights), f"give {len(self.parts)} weights, one for each setting")
         for weight in self.weights:
-            checked_number("weight", weight, 0.0, 1.0, "give probabilities above 0", open_low=True)
+            checked_number("weight", weight, "give probabilities above 0", lambda x: 0.0 < x <= 1.0)
         total = math.fsum(self.weights)
         if not abs(total - 1.0) <= 1e-6:
             raise InvalidInput("weight", total, "the weights of all settings must sum to 1")

@@ -25,19 +25,6 @@ FEW = 3000  # so many joint outcomes are listed
 LogProfile = Callable[[Array], Array]
 
 
-def dominating_pair(
-    forward: tuple[Array, Array], backward: tuple[Array, Array], attained: bool = False
-) -> DominatingPair:
-    """The least dominating pair that nodes of both profiles allow; attained where they are all that is known.
-
-    >>> point = (np.array([1.0]), np.array([-np.inf]))
-    >>> pair = dominating_pair(point, point)
-    >>> pair.loss, np.exp(pair.log_p).round(4)
-    (array([-1.,  1.]), array([0.2689, 0.7311]))
-    """
-    return DominatingPair(*least_masses(forward, backward), attained)
-
-
 def profile_nodes(
     log_profile: LogProfile,
     tolerance: float = 1e-3,
@@ -94,7 +81,7 @@ def profile_pair(
     """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same)."""
     corners = tuple(breakpoints)
     nodes = [profile_nodes(profile, tolerance, corners, floor, pieces) for profile in profiles]
-    return dominating_pair(nodes[0], nodes[-1])
+    return DominatingPair(*least_masses(nodes[0], nodes[-1]))
 
 
 def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:

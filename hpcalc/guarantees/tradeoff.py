@@ -51,13 +51,6 @@ class Tradeoff:
     log_slope: Array
     attained: bool = False
 
-    def reversed(self) -> Tradeoff:
-        """The same pair of laws with Q and Q' exchanged: an event becomes its complement."""
-        back = slice(None, None, -1)
-        return Tradeoff(
-            self.w.complement().take(back), self.x.complement().take(back), -self.log_slope[back], self.attained
-        )
-
     def masses(self) -> tuple[Array, Array]:
         """Log masses of the outcomes between the points, under Q and Q', and of what Q' alone may have."""
         log_x, log_w = (_distance(p.take(slice(None, -1)), p.take(slice(1, None))) for p in (self.x, self.w))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.logspace import Array, Prob, log1mexp
 
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
@@ -17,13 +17,7 @@ _LARGEST_INTEGER = 2**53  # integers are exact in a double up to here
 
 def finite_number(name: str, value: object, remedy: str, legal: Callable[[float], bool] = math.isfinite) -> float:
     """Return ``value`` as a finite float that is legal, or raise :class:`InvalidInput` with the remedy."""
-    try:
-        number = math.nan if isinstance(value, (bool, np.bool_, str, bytes)) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and legal(number)):
-        raise InvalidInput(name, value, remedy)
-    return number
+    return checked_number(name, value, remedy, lambda number: math.isfinite(number) and legal(number))
 
 
 def positive(name: str, value: object) -> float:

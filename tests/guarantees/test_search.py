@@ -10,12 +10,18 @@ from enumerated import as_pair, divergence, excess, exchanged, followed, random_
 
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, compose, search
-from hpcalc.guarantees.search import composed, dominating_pair, pair_of
+from hpcalc.guarantees.pair import DominatingPair
+from hpcalc.guarantees.search import composed, pair_of
+from hpcalc.guarantees.tradeoff import least_masses
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(21)
+
+
+def dominating_pair(*sides):
+    return DominatingPair(*least_masses(*sides))
 
 
 def nodes_of(two, rng):
