@@ -54,14 +54,14 @@ _SMALLEST = -650.0
 
 # Knobs of speed; any values are sound.
 _COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
-_EVEN = 1000  # pieces where many ε are asked for
+_EVEN = 500  # pieces where many ε are asked for
 _CELLS, _PATHS = 128, 512  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
 _OPEN = 30_000  # cells that may be cut at once; where more are open, as where nothing is lost, all keep their bounds
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
-_CLOSE, _LOOSE = 2e-6, 1e-4  # relative excess at which a cell is left alone; the same where many ε are asked for
+_CLOSE, _LOOSE = 2e-6, 1e-3  # relative excess at which a cell is left alone; the same where many ε are asked for
 _ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
 _NEAR = 4e-4  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile

@@ -35,8 +35,8 @@ from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.rows import curve_points, gate, head, many_orders, profile_points, upper
 
-_BEYOND = 14.0  # log delta is followed so much further down than asked; what is left is added to delta
-_NODES = 3e-3  # of delta, between nodes of a search's profile
+_BEYOND = 11.0  # log delta is followed so much further down than asked; what is left is added to delta
+_NODES = 5e-3  # of delta, between nodes of a search's profile
 
 
 @dataclass(frozen=True, eq=False)
