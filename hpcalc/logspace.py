@@ -96,12 +96,16 @@ def log_mills(x: Array | float) -> Array:
     far = x > 10.0
     near = x[~far]
     out[~far] = np.log(0.5 * _erfc(near * _SQRT_HALF)) + 0.5 * near * near + _HALF_LOG_2PI
-    # its continued fraction, backward: 12 terms are exact to an ulp
-    fraction = np.zeros_like(x[far])
-    for j in range(12, 0, -1):
-        fraction = j / (x[far] + fraction)
-    out[far] = -np.log(x[far] + fraction)
+    out[far] = -np.log(x[far] + mills_fraction(x[far]))
     return out
+
+
+def mills_fraction(x: Array) -> Array:
+    """The continued fraction that Mills' ratio is one over, less ``x >= 10``: 12 terms are exact to an ulp."""
+    fraction = np.zeros_like(x)
+    for j in range(12, 0, -1):
+        fraction = j / (x + fraction)
+    return fraction
 
 
 def ndtri_exp(log_p: Array | float) -> Array:

@@ -8,12 +8,14 @@ next does not.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hpcalc.logspace import Array, round_down, round_up
 
 T = TypeVar("T")
 _FLAT = 60.0  # stands for the logarithm of zero or infinity
@@ -33,42 +35,28 @@ class Grid:
         """1 where larger numbers are bolder, -1 where smaller ones are."""
         return 1 if self.boldest >= self.safest else -1
 
-    @property
-    def _unit(self) -> int:
-        """The least mantissa."""
-        return int(10 ** (self.digits - 1))
-
-    def _count(self, x: float) -> int:
-        """Position of the last printable number that is not above ``x``."""
-        if self.digits == 0:
-            return math.floor(x)
-        # through the decimal text: logarithms are not exact at powers of ten
-        mantissa, _, exponent = f"{x:.{self.digits - 1}e}".partition("e")
-        count = int(exponent) * 9 * self._unit + round(float(mantissa) * self._unit) - self._unit
-        return count if self._number(count) <= x else count - 1
-
-    def _number(self, count: int) -> float:
-        if self.digits == 0:
-            return float(count)
-        exponent, rest = divmod(count, 9 * self._unit)
-        return float(f"{rest + self._unit}e{exponent - self.digits + 1}")
-
     def value(self, index: int) -> float:
         """The number at a position; larger positions are bolder."""
-        return self._number(self.sign * index)
+        if self.digits == 0:
+            return float(self.sign * index)
+        least = int(10 ** (self.digits - 1))  # the least mantissa
+        exponent, rest = divmod(self.sign * index, 9 * least)
+        return float(f"{rest + least}e{exponent - self.digits + 1}")
 
     def index(self, x: float) -> int:
         """Position of the boldest printable number not bolder than ``x``."""
-        count = self._count(x)
-        if self.sign > 0:
-            return count
-        return -count if self._number(count) == x else -(count + 1)
+        if self.digits == 0:
+            return math.floor(self.sign * x)
+        near, least = (round_down if self.sign > 0 else round_up)(x, self.digits), int(10 ** (self.digits - 1))
+        # through the decimal text: logarithms are not exact at powers of ten
+        mantissa, _, exponent = f"{near:.{self.digits - 1}e}".partition("e")
+        return self.sign * (int(exponent) * 9 * least + round(float(mantissa) * least) - least)
 
     @property
     def first(self) -> int:
         """Position of the safest number in the range."""
         index = self.index(self.safest)
-        return index if self.sign * self.value(index) >= self.sign * self.safest else index + 1
+        return index if self.value(index) == self.safest else index + 1
 
     @property
     def last(self) -> int:
@@ -110,9 +98,9 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
         if index not in answers:
             answers[index] = function(grid.value(index))
         value = answers[index][0]
-        ratio = value / target if value > 0.0 else 0.0
-        size = min(max(math.log(ratio) if 0.0 < ratio < math.inf else math.copysign(_FLAT, ratio - 1.0), -_FLAT), _FLAT)
-        return size if value <= target else max(size, 1e-300) if size == size else _FLAT  # NaN fails
+        passes, ratio = value <= target, value / target  # NaN fails
+        size = math.log(ratio) if 0.0 < ratio < math.inf else -_FLAT if passes else _FLAT
+        return min(max(size, -_FLAT if passes else 1e-300), 0.0 if passes else _FLAT)
 
     def place(index: int) -> float:
         return sign * math.log(grid.value(index))
@@ -123,16 +111,12 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
     index = min(max(grid.index(start), first), last)
     low: int | None = None  # the boldest that passed
     high: int | None = None  # the safest that failed
-    size = excess(index)
-    trail = [(place(index), size)]
     while True:
-        low, high = (index, high) if size <= 0.0 else (low, index)
+        low, high = (index, high) if excess(index) <= 0.0 else (low, index)
         if low == last or high == first or (low is not None and high is not None):
             break
-        ahead = _next_place(trail, 1.0 if high is None else -1.0)
-        index = max(position(ahead), index + 1) if high is None else min(position(ahead), index - 1)
-        size = excess(index)
-        trail.append((place(index), size))
+        ahead = position(_next_place([(place(i), excess(i)) for i in answers], 1.0 if high is None else -1.0))
+        index = max(ahead, index + 1) if high is None else min(ahead, index - 1)
     if low is not None and high is not None:
         below, above, kept = excess(low), excess(high), 0
         while high - low > 1:
@@ -167,30 +151,27 @@ def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
 
 def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Smallest whole number in [low, high] that holds, given that ``high`` does and that holding is monotone."""
-    if holds(low):
-        return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
-def least_passing(passes: Callable[[float], bool], low: float, high: float, accuracy: float = 1e-12) -> float:
-    """The least number that passes, but for a relative ``accuracy``, between ``low`` >= 0, which fails, and ``high``.
+def least_passing(passes: Callable[[float], bool], first: float, top: float, accuracy: float = 1e-12) -> float:
+    """The least number > 0 that passes, but for a relative ``accuracy``, by doubling from a first guess.
 
-    Whatever lies above a number that passes does too; ``high`` does, and is not asked.
+    Whatever lies above a number that passes does too; inf where none up to ``top`` does.
     """
-    while high - low > accuracy * high:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
+    low, high = 0.0, first
+    while not passes(high):
+        low, high = high, 2.0 * high
+        if high > top:
+            return math.inf
+    while high - low > accuracy * high and low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if passes(middle) else (middle, high)
     return high
 
 
 def log_minimum(
-    values: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    x: NDArray[np.float64],
+    values: Callable[[Array], Array],
+    x: Array,
     *,
     accuracy: float = 1e-3,
     reach: tuple[float, float] | None = None,

@@ -57,7 +57,7 @@ def test_the_crossing_at_the_ends_of_the_range() -> None:
 
 def test_the_least_number_that_passes() -> None:
     for root in (1e-300, 3.7, 1e200):
-        found = least_passing(lambda x, root=root: x >= root, 0.0, 1e201)  # type: ignore[misc]
+        found = least_passing(lambda x, root=root: x >= root, 1.0, 1e201)  # type: ignore[misc]
         assert root <= found <= root * (1.0 + 2e-12)
     assert first_true(lambda n: n >= 17, 0, 10**6) == 17
     assert first_true(lambda n: True, 3, 9) == 3

@@ -25,19 +25,6 @@ from hpcalc.guarantees.guarantee import Guarantee, checked_guarantee, checked_or
 from hpcalc.guarantees.mechanisms import Gaussian, Laplace, PureDP
 
 __all__ = [
-    "ZCDP",
-    "ApproxDP",
-    "Composition",
-    "CurveBase",
-    "Gaussian",
-    "Guarantee",
-    "Laplace",
-    "ProfileCurve",
-    "PureDP",
-    "RDPCurve",
-    "checked_guarantee",
-    "checked_orders",
-    "cks_log_delta",
-    "compose",
-    "repeat",
-]
+    "ZCDP", "ApproxDP", "Composition", "CurveBase", "Gaussian", "Guarantee", "Laplace", "ProfileCurve", "PureDP",
+    "RDPCurve", "checked_guarantee", "checked_orders", "cks_log_delta", "compose", "repeat",
+]  # fmt: skip

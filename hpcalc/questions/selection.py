@@ -161,17 +161,7 @@ def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
 
 def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) -> float:
     """Smallest gap at which failing is rare enough, from above; inf beyond ``top``."""
-    return 0.0 if failure(0.0) <= fail else _least(lambda gap: failure(gap) <= fail, 1.0, top, 1e-9)
-
-
-def _least(passes: Callable[[float], bool], first: float, top: float, accuracy: float = 1e-12) -> float:
-    """Least number above 0 that passes, by doubling from a first guess; inf where none up to ``top`` does."""
-    high = first
-    while not passes(high):
-        high *= 2.0
-        if high > top:
-            return math.inf
-    return least_passing(passes, 0.5 * high if high > first else 0.0, high, accuracy)
+    return 0.0 if failure(0.0) <= fail else least_passing(lambda gap: failure(gap) <= fail, 1.0, top, 1e-9)
 
 
 def compare_selection(
@@ -265,4 +255,4 @@ class _Finder:
             return refined_pure(1.0 / scale, law) <= self.epsilon  # exact for a pure base
 
         least = 1.0 / self.epsilon  # a search costs no less than one run
-        return least if enough(least) else _least(enough, 2.0 * least, _LARGEST_SCALE)
+        return least if enough(least) else least_passing(enough, 2.0 * least, _LARGEST_SCALE)
