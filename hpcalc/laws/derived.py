@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, TypeAlias
@@ -97,9 +98,15 @@ class _Cut(Tabular):
     def parameters(self) -> Echo:
         return {**self.law.parameters(), self._option: self.m}
 
-    @property
-    def max_runs(self) -> int:
-        return min(self.m, self.law.max_runs or self.m)
+    @abstractmethod
+    def _log_p(self, k: Array) -> Array:
+        """``log`` of the probabilities of 0, 1, ..., m."""
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        k = np.arange(self.m + 1.0)
+        log_p = self._log_p(k)
+        return k[log_p > -np.inf], log_p[log_p > -np.inf]
 
 
 @dataclass(frozen=True)
@@ -124,10 +131,8 @@ class AtMost(_Cut):
         if not np.isfinite(self.law.log_pmf(np.arange(1.0, self.m + 1.0))).any():
             raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} {left}")
 
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        k = np.arange(self.m + 1.0)
-        return k, self.law.log_pmf(k) - self.log_kept
+    def _log_p(self, k: Array) -> Array:
+        return self.law.log_pmf(k) - self.log_kept
 
     @cached_property
     def log_kept(self) -> float:
@@ -151,10 +156,8 @@ class Clamped(_Cut):
 
     _option: ClassVar[str] = "clamp_runs"
 
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        k = np.arange(self.m + 1.0)
-        return k, np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
+    def _log_p(self, k: Array) -> Array:
+        return np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
 
 
 def at_least_one(law: RunCount) -> Law:
@@ -224,32 +227,25 @@ class Adaptive(SameCount):
         log_u = np.asarray(log_low + rank.log_u, dtype=float)
         return Prob(log_u, sharper(logaddexp(log1mexp(log_low), log_low + rank.log_q), log_u))
 
-    def _lower_rank(self, rank: Prob) -> Prob:
-        """The rank ``min(high v, 1 - low (1 - v))``."""
+    def _lower_rank(self, rank: Prob) -> tuple[Prob, Array]:
+        """The rank ``min(high v, 1 - low (1 - v))``, and the logarithm of its derivative."""
         slow, log_high = self._shrunk(rank.complement()).complement(), math.log(self.high)
         log_v = np.minimum(log_high + rank.log_u, 0.0)
         log_over = math.log(self.high - 1.0) if self.high > 1.0 else -math.inf
         far = sharper(logsubexp(log_high + rank.log_q, log_over), log_v)
         first = log_v < slow.log_u
-        return Prob(np.where(first, log_v, slow.log_u), np.where(first, far, slow.log_q))
+        lower = Prob(np.where(first, log_v, slow.log_u), np.where(first, far, slow.log_q))
+        return lower, np.where(first, log_high, math.log(self.low))
 
     def log_upper_density(self, rank: Prob) -> Array:
         return math.log(self.high) + self.law.log_density(self._shrunk(rank))
 
     def log_lower_density(self, rank: Prob) -> Array:
-        return math.log(self.low) + self.law.log_density(self._lower_rank(rank))
+        return math.log(self.low) + self.law.log_density(self._lower_rank(rank)[0])
 
-    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
-        bend = math.log(self.low) + self.law.log_density_slope(self._lower_rank(rank))
-        log_v, log_end = rank.log_u, np.log(self.density_breakpoints)
-        before = (log_v <= log_end if left else log_v < log_end) if log_end.size else np.zeros(np.shape(log_v), bool)
-        return np.asarray(bend + np.where(before, math.log(self.high), math.log(self.low)), dtype=float)
-
-    @property
-    def density_breakpoints(self) -> Array:
-        if self.low == 1.0:  # high v >= v = 1 - low (1 - v) throughout
-            return np.zeros(0)
-        return np.array([(1.0 - self.low) / (self.high - self.low)])
+    def log_lower_density_slope(self, rank: Prob) -> Array:
+        lower, log_slope = self._lower_rank(rank)
+        return math.log(self.low) + self.law.log_density_slope(lower) + log_slope
 
 
 #: A law with what is known of the winner's rank, ties broken at random: what the exact price of best-of-K is made of.

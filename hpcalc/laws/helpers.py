@@ -50,17 +50,11 @@ def checked_keep(log_keep: float) -> float:
     return finite_number("log_keep", log_keep, "give log(1 - delta0) with 0 <= delta0 < 1", lambda x: x <= 0.0)
 
 
-def log_hazard(log_x: Array) -> Array:
-    """``log(-log(1 - x))`` from ``log x <= 0``, for x below the smallest double too."""
-    # -log(1 - x) is x itself from e^-40 down
-    near = np.log(np.maximum(-log1mexp(log_x), math.exp(-40.0)))
-    return np.asarray(near + np.minimum(log_x + 40.0, 0.0), dtype=float)
-
-
 def log_mean_exp(x: Array | float) -> Array:
-    """``log((1 - exp(-x)) / x)`` for ``x >= 0``: the mean of ``exp(-t)`` over ``[0, x]``; 0 at ``x = 0``."""
+    """``log((1 - exp(-x)) / x)`` for ``x >= 0``: the mean of ``exp(-t)`` over ``[0, x]``; all digits near 0 too."""
     x = np.maximum(x, 1e-300)
-    return np.asarray(np.log(-np.expm1(-x) / x), dtype=float)
+    series = x * (x * (1.0 - np.minimum(x, 1.0) ** 2 / 120.0) / 24.0 - 0.5)
+    return np.asarray(np.where(x < 0.01, series, np.log(-np.expm1(-x) / x)), dtype=float)
 
 
 def sharper(log_x: Array, log_rest: Array) -> Array:
@@ -68,7 +62,7 @@ def sharper(log_x: Array, log_rest: Array) -> Array:
     return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
 
 
-def times(count: float, log_x: Array | float) -> Array:
+def times(count: Array | float, log_x: Array | float) -> Array:
     """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
-    log_x = np.asarray(log_x, dtype=float)
-    return np.zeros_like(log_x) if count == 0 else np.asarray(count * log_x, dtype=float)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.equal(count, 0.0), 0.0, np.multiply(count, log_x)), dtype=float)

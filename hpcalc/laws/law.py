@@ -117,8 +117,7 @@ class RunCount(ABC):
         p = np.exp(self.log_pmf(np.arange(float(HEAD))))
         above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(HEAD - 1)))[::-1])[::-1]
         with np.errstate(divide="ignore"):
-            heads = np.log(np.cumsum(p)), -np.log(above)
-        return Inverse(heads[0], self.log_cdf), Inverse(heads[1], self._log_rarity)
+            return Inverse(np.log(np.cumsum(p)), self.log_cdf), Inverse(-np.log(above), self._log_rarity)
 
 
 def checked_law(value: object) -> RunCount:
@@ -140,19 +139,16 @@ class Law(RunCount):
     array(-inf)
     """
 
-    #: Ranks at which the lower density of the winner changes its formula, increasing.
-    density_breakpoints: Array = np.zeros(0)
-
     def log_upper_density(self, rank: Prob) -> Array:
         """``log`` of the most that the winner's density, relative to one run, may be where a run ranks above with u."""
         return self.log_density(rank)
 
     def log_lower_density(self, rank: Prob) -> Array:
-        """``log`` of the least that it may be on a neighbouring input; both fall, convex between breakpoints."""
+        """``log`` of the least that it may be on a neighbouring input: convex and falling."""
         return self.log_density(rank)
 
-    def log_lower_density_slope(self, rank: Prob, *, left: bool = False) -> Array:
-        """``log`` of minus the derivative of the lower density; at a breakpoint that to the right, or to the left."""
+    def log_lower_density_slope(self, rank: Prob) -> Array:
+        """``log`` of minus the derivative of the lower density, at a kink of one side."""
         return self.log_density_slope(rank)
 
     @abstractmethod

@@ -183,10 +183,7 @@ class Logarithmic(TruncatedNegativeBinomial):
 
 def _log_mean(eta: float, size: float) -> float:
     """``log(eta (1-gamma) / (gamma (1 - gamma^eta)))`` at ``gamma = exp(-size)``."""
-    other, less = abs(eta) * size, (1.0 + eta) * size  # each case keeps its digits where the mean is near 1
-    if max(size, other) < 0.01:
-        gap = less if eta < 0.0 else size - other
-        return 0.5 * less + gap * (size + other) / 24.0 * (1.0 - (size * size + other * other) / 120.0)
-    if eta < -0.5:
-        return less + math.log1p(-math.expm1(-less) / math.expm1(min(other, 700.0))) + math.log1p(-1.0 - eta)
+    other, less = abs(eta) * size, (1.0 + eta) * size
+    if eta < -0.5:  # the same, without the difference of what is nearly alike
+        return less + math.log1p((1.0 + eta) * math.expm1(log_mean_exp(less) - log_mean_exp(other) - other))
     return float(min(1.0 + eta, 1.0) * size + log_mean_exp(size) - log_mean_exp(other))

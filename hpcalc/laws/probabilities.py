@@ -12,7 +12,7 @@ C. Loader, "Fast and accurate computation of binomial probabilities", 2000.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable
 
 import numpy as np
@@ -74,20 +74,10 @@ def log_poisson_pmf(k: Array, mu: float) -> Array:
 
 
 def log_binomial_pmf(k: Array, n: int, p: float) -> Array:
-    """Log of the binomial probability of ``k`` in ``n`` trials."""
-    k, q = np.asarray(k, dtype=float), 1.0 - p
-    inner = (k > 0.0) & (k < n)
-    some = np.where(inner, k, 0.5 * n)
-    rest = n - some
-    none, every = n * math.log1p(-p) if q else -math.inf, n * math.log(p)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out = (
-            stirling_correction(n) - stirling_correction(some) - stirling_correction(rest)
-            - deviance(some, n * p) - deviance(rest, n * q)
-            + 0.5 * (math.log(n) - np.log(some) - np.log(rest)) - _HALF_LOG_2PI
-        )  # fmt: skip
-    out = np.where(inner, out, np.where(k == 0.0, none, np.where(k == n, every, -np.inf)))
-    return np.where(inner & (q == 0.0), -np.inf, out)
+    """Log of the binomial probability of ``k`` in ``n`` trials: of two Poisson numbers, given that they add up to n."""
+    k = np.asarray(k, dtype=float)
+    parts = log_poisson_pmf(k, n * p) + log_poisson_pmf(np.maximum(n - k, 0.0), n * (1.0 - p))
+    return np.where(k <= n, parts - log_poisson_pmf(np.array(n), n), -np.inf)
 
 
 def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, bend: float) -> float:
@@ -123,49 +113,37 @@ class Inverse:
 
     def __init__(self, head: Array, reach: Callable[[int], float]) -> None:
         self._head, self._reach = head, reach
-        self._k: list[int] = []
-        self._values: list[float] = []
+        self._seen = [(float(head[-1]), HEAD - 1)]  # values and their k, both increasing
 
     def _look(self, k: int) -> float:
-        i = bisect_left(self._k, k)
-        if i == len(self._k) or self._k[i] != k:
-            self._k.insert(i, k)
-            self._values.insert(i, self._reach(k))
-        return self._values[i]
+        value = self._reach(k)
+        insort(self._seen, (value, k))
+        return value
 
     def __call__(self, asked: float) -> int:
         goal = asked - _TIE
         k = int(np.searchsorted(self._head, goal))
         if k < HEAD:
             return k
-        i = bisect_left(self._values, goal)
-        lo, hi = self._k[i - 1] if i else HEAD - 1, self._k[i] if i < len(self._k) else 0
+        i = bisect_left(self._seen, (goal, 0))
+        below, lo = self._seen[i - 1]
+        above, hi = self._seen[min(i, len(self._seen) - 1)]
         bits = 1
-        while not hi:  # magnitudes first, for a plan asks for quantiles of 1e170 runs
-            k = min(lo << bits, _LARGEST_RUNS)
-            if self._look(k) >= goal:
-                hi = k
-            elif k == _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(k):g}", "K is that large here; give a larger gamma")
-            else:
-                lo, bits = k, 2 * bits
-        # halving of the logarithm far from the goal; near it false position with the Illinois rule
-        below, above, kept = self._look(lo) - goal, self._look(hi) - goal, 0
-        while (step := _apart(lo)) < hi - lo:
-            if max(-below, above) > 10.0:
-                k = math.isqrt(lo * hi)
-            else:
-                share = below / (below - above)
-                k = lo + int(lo * math.expm1(share * math.log1p((hi - lo) / lo)))
+        while above < goal:  # magnitudes first, for a plan asks for quantiles of 1e170 runs
+            if hi == _LARGEST_RUNS:
+                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
+            below, lo, hi = above, hi, min(hi << bits, _LARGEST_RUNS)
+            above, bits = self._look(hi), 2 * bits
+        # false position in log k with the Illinois rule; excesses beyond 10 are alike, which halves far from the goal
+        below, above, kept = max(below - goal, -10.0), min(above - goal, 10.0), 0
+        # tails, logarithms with errors of 1e-14, do not tell closer numbers from each other
+        while (step := 1 if lo < 1 << 53 else lo >> 35) < hi - lo:
+            share = below / (below - above)
+            k = lo + int(lo * math.expm1(share * math.log1p((hi - lo) / lo)))
             k = max(min(k, hi - step), lo + step)
-            excess = self._look(k) - goal
+            excess = min(max(self._look(k) - goal, -10.0), 10.0)
             if excess >= 0.0:
                 hi, above, below, kept = k, excess, below / (2.0 if kept > 0 else 1.0), 1
             else:
                 lo, below, above, kept = k, excess, above / (2.0 if kept < 0 else 1.0), -1
         return hi
-
-
-def _apart(k: int) -> int:
-    """How far numbers are apart that the tails, logarithms with errors of 1e-14, tell from each other."""
-    return 1 if k < 1 << 53 else k >> 35

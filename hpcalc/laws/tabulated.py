@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ZERO, checked_keep, finite_number, log_hazard, whole_number
+from hpcalc.laws.helpers import ZERO, checked_keep, finite_number, times, whole_number
 from hpcalc.laws.law import Echo, Law
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
 
@@ -28,6 +28,10 @@ class Tabular(Law):
     @abstractmethod
     def _table(self) -> tuple[Array, Array]:
         """Values of K, increasing, and the logarithms of their probabilities (which sum to 1)."""
+
+    @property
+    def max_runs(self) -> int | None:
+        return int(self._table[0][-1])
 
     @cached_property
     def mean(self) -> float:
@@ -61,13 +65,16 @@ class Tabular(Law):
         return float(self._log_beyond[np.searchsorted(self._table[0], float(k), side="right")])
 
     @cached_property
-    def _sums(self) -> tuple[PowerSum, PowerSum, PowerSum]:
+    def _sums(self) -> tuple[PowerSum, ...]:
         """``f(x) - P[K = 0]``, ``f'(x)`` and ``f''(x)`` as sums of powers."""
         k, log_p = self._table
         with np.errstate(divide="ignore"):
-            first, second = log_p + np.log(k), log_p + np.log(k) + np.log(np.maximum(k - 1.0, 0.0))
-        # small differences of the first sum are those of the second: both end together
-        return _trimmed(k, log_p, first), _trimmed(k - 1.0, first, first), _trimmed(k - 2.0, second, second)
+            log_first, log_second = log_p + np.log(k), log_p + np.log(k) + np.log(np.maximum(k - 1.0, 0.0))
+        # from where on nothing is to come of f'' at x = 1, still less is of the others, and of all at smaller x
+        v = np.exp(log_second - log_second.max(initial=-1e308))
+        size = max(int(np.count_nonzero(np.cumsum(v[::-1])[::-1] > 1e-20 * v.sum())), int(np.searchsorted(k, 2.0)))
+        log_w = (np.where(k > 0.0, log_p, -np.inf), log_first, log_second)
+        return tuple(PowerSum(k[:size] - order, each[:size]) for order, each in enumerate(log_w))
 
     def log_density(self, rank: Prob) -> Array:
         return self._sums[1].log_value(rank.log_q)
@@ -77,8 +84,10 @@ class Tabular(Law):
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            share = np.where(np.isneginf(log_width), -np.inf, log_width - lo.log_q)
-        return self._sums[0].log_drop(lo.log_q, log_hazard(share))
+            log_share = np.where(np.isneginf(log_width), -np.inf, np.minimum(log_width - lo.log_q, 0.0))
+        near = np.maximum(log_share, -100.0)
+        drop = self._sums[0].log_drop(lo.log_q, -log1mexp(near))
+        return np.asarray(drop + (log_share - near), dtype=float)  # below e^-100 in proportion to the width
 
     @property
     def expected_quantile(self) -> float:
@@ -89,14 +98,6 @@ class Tabular(Law):
         k, log_p = self._table
         tilted = log_p + k * checked_keep(log_keep)
         return FinitePmf(tuple(zip(k.astype(int).tolist(), np.exp(tilted - logsumexp(tilted)).tolist(), strict=True)))
-
-
-def _trimmed(k: Array, log_w: Array, log_v: Array) -> PowerSum:
-    """Sum of ``w x^k`` where v > 0, up to where nothing is to come of that of ``v x^k`` at x = 1, nor for smaller x."""
-    some = np.isfinite(log_v)
-    v = np.exp(log_v[some] - log_v.max(initial=-1e308))
-    count = int(np.count_nonzero(np.cumsum(v[::-1])[::-1] > 1e-20 * np.cumsum(v)))
-    return PowerSum(k[some][:count], log_w[some][:count])
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,6 @@ class FinitePmf(Tabular):
             first, last = self.probabilities[0][0], self.probabilities[-1][0]
             return {"pmf": f"{len(self.probabilities)} values from {first} to {last}"}
         return {"pmf": ",".join(f"{k}={p!r}" for k, p in self.probabilities)}
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.probabilities[-1][0]
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
@@ -182,39 +179,17 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
 # costs one row of a matrix product; blocks whose weights span too many decades for that are summed term by term.
 
 
-def log1mexp_minus(log_x: Array | float) -> Array:
-    """``log(1 - exp(-x))`` from ``log x``, for x of any size (x below the smallest double included)."""
-    log_x = np.asarray(log_x, dtype=float)
-    with np.errstate(over="ignore"):
-        return np.where(log_x < -40.0, log_x, log1mexp(-np.exp(np.maximum(log_x, -40.0))))
-
-
-def _scaled(k: Array, log_x: Array) -> Array:
-    """``k log x`` for every pair, 0 where k is 0 and x too."""
-    with np.errstate(invalid="ignore"):
-        return np.where(k[None, :] == 0.0, 0.0, k[None, :] * log_x[:, None])
-
-
 class PowerSum:
-    """``sum_k w_k x^k``.
-
-    ``k`` are increasing whole numbers >= 0, ``log_w`` the logarithms of their weights (``-inf`` is allowed).
-
-    Examples
-    --------
-    >>> total = PowerSum(np.array([0.0, 2.0]), np.log([1.0, 3.0]))
-    >>> np.exp(total.log_value(np.log([0.5, 1.0])))
-    array([1.75, 4.  ])
-    """
+    """``sum_k w_k x^k``, k increasing whole numbers, from the logarithms of the weights; where those are -inf any k."""
 
     def __init__(self, k: Array, log_w: Array) -> None:
+        k, log_w = k[log_w > -np.inf], log_w[log_w > -np.inf]
         consecutive = k.size >= _DENSE and k[-1] - k[0] == k.size - 1
         width = math.isqrt(k.size) if consecutive else 1
         table = np.append(log_w, np.full(-k.size % width, -np.inf)).reshape(-1, width)
         top, low = table.max(axis=1), np.where(np.isfinite(table), table, np.inf).min(axis=1)
-        # where x is nearly 0 the first power of a block is all that is left of it
-        good = np.isfinite(table[:, 0]) & (top - low <= _SPAN)
-        rest = np.repeat(~good & np.isfinite(top), width)[: k.size]
+        good = top - low <= _SPAN
+        rest = np.repeat(~good, width)[: k.size]
         # blocks of consecutive powers, then the terms that go one by one: first power, largest weight, the weights
         # relative to it
         blocks = k[::width][good], top[good], np.exp(table[good] - top[good][:, None])
@@ -224,36 +199,31 @@ class PowerSum:
         """``log sum_k w_k x^k`` at ``log x <= 0``; ``-inf`` is x = 0."""
         return self._gather(np.asarray(log_x, dtype=float), None)
 
-    def log_drop(self, log_x: Array, log_h: Array) -> Array:
-        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate however small h is; every k >= 1."""
-        return self._gather(*np.broadcast_arrays(np.asarray(log_x, dtype=float), np.asarray(log_h, dtype=float)))
+    def log_drop(self, log_x: Array, h: Array) -> Array:
+        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf; every k >= 1."""
+        # at h = 1e4 nothing is left of the second power
+        return self._gather(*np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(h, 1e4)))
 
-    def _gather(self, log_x: Array, log_h: Array | None) -> Array:
-        x, h = log_x.ravel(), None if log_h is None else log_h.ravel()
+    def _gather(self, log_x: Array, h: Array | None) -> Array:
+        x, step = log_x.ravel(), None if h is None else h.ravel()
         out = np.full(x.size, -np.inf)
         for starts, tops, weights in self._parts:
             size = max(1, _CHUNK // max(starts.size, weights.shape[1]))
             for start in range(0, x.size, size):
                 part = slice(start, start + size)
-                terms = _log_terms(starts, weights, x[part], None if h is None else h[part])
+                terms = _log_terms(starts, weights, x[part, None], None if step is None else step[part, None])
                 out[part] = np.logaddexp(out[part], logsumexp(tops + terms, axis=1))
         return out.reshape(log_x.shape)
 
 
-def _log_terms(starts: Array, weights: Array, log_x: Array, log_h: Array | None) -> Array:
+def _log_terms(starts: Array, weights: Array, log_x: Array, h: Array | None) -> Array:
     """``log sum_i w_i x^(c+i)`` for every x and every start c; with h, of ``x^(c+i) - (x e^-h)^(c+i)`` instead."""
     i = np.arange(float(weights.shape[1]))
-    powers, outer = np.exp(_scaled(i, log_x)), _scaled(starts, log_x)
+    powers, outer = np.exp(times(i, log_x)), times(starts, log_x)
     with np.errstate(divide="ignore"):
         inner = np.log(powers @ weights.T)
-    if log_h is None:
-        return np.asarray(outer + inner, dtype=float)
-    # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
-    h = np.exp(log_h)[:, None]
-    tiny, huge = h < 1e-200, np.isinf(h)  # huge: y = 0
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        fall = np.where(tiny, i, np.where(huge, i > 0.0, -np.expm1(-i * h) / np.where(tiny, 1.0, h)))
-        scale = np.where(huge, 0.0, log_h[:, None])
-        first = inner + log1mexp_minus(np.log(starts) + log_h[:, None])
-        second = np.log((powers * fall) @ weights.T) + scale - starts * h
-    return np.asarray(outer + np.logaddexp(first, second), dtype=float)
+        if h is None:
+            return np.asarray(outer + inner, dtype=float)
+        # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
+        second = np.log((powers * -np.expm1(-i * h)) @ weights.T) - starts * h
+    return np.asarray(outer + np.logaddexp(inner + log1mexp(-starts * h), second), dtype=float)
