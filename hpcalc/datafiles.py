@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from hpcalc.errors import InvalidInput
 from hpcalc.files import SMALLEST, Node, Source, read_tree, shown
@@ -42,68 +41,66 @@ class Points(dict[float, float]):
         self.warnings: list[str] = []
 
 
-def _picked(source: Source, item: Node, columns: Columns) -> list[tuple[Node, Node] | None]:
-    """The pair of a mapping that each column is; None where there is none and none is needed."""
-    picked = []
-    for index, (what, wanted) in enumerate(columns.items()):
+def _picked(source: Source, item: Node, columns: Columns) -> Row:
+    """The value of a mapping for each column; nothing where a third has none."""
+    picked: list[Node] = []
+    for what, wanted in columns.items():
         hits = [pair for pair in item.children if pair[0].key in wanted]
         if len(hits) > 1:
             both = " and ".join(shown(name.text) for name, _ in hits[:2])
             source.refuse(f"has two columns for the {what}, {both}: keep one", hits[0][0])
-        if not hits and index < 2:
+        if not hits and len(picked) < 2:
             have = ", ".join(shown(name.text) for name, _ in item.children[:8]) or "none"
             source.refuse(f"no column for the {what}: call it {' or '.join(wanted[:3])} (columns: {have})",
                           item.children[0][0] if item.children else 0)  # fmt: skip
-        picked.append(hits[0] if hits else None)
-    return picked
+        picked.append(hits[0][1] if hits else _NOTHING)
+    return tuple(picked)
 
 
-def _rows(source: Source, node: Node, columns: Columns) -> list[Row]:
+def _rows(source: Source, node: Node, columns: Columns) -> Sequence[Row]:
     """Values of the wanted columns, row by row: from mappings, pairs, two lists, or a mapping of numbers to numbers."""
-    source.require(node.kind != "scalar", "expected a list of points", node)
-    items: Sequence[Any] = node.children
     if node.kind == "mapping":
-        values = {name.key: value for name, value in items}
-        source.require("cases" not in values, "holds several cases: keep one", node)
-        for wrapper in _WRAPPERS[source.parameter]:
-            inner = values.get(wrapper, _NOTHING)
-            if inner.kind == "mapping" or any(item.kind != "scalar" for item in inner.children):
-                rows = _rows(source, inner, columns)
-                # an answer of hpcalc says null where nothing is known
-                return [row for row in rows if "hpcalc_version" not in values or any(not one.empty for one in row[1:])]
-        items = _points(source, node, columns)
-    source.require(items, "holds no points", node)
-    (first, *_), (second, *_) = (*columns.values(),)[:2]
+        return _of_mapping(source, node, columns)
+    source.require(node.kind == "list", "expected a list of points", node)
+    source.require(node.children, "holds no points", node)
+    first, second = (names[0] for names in list(columns.values())[:2])
     rows = []
-    for item in items:
+    for item in node.children:
         source.require(item.kind != "scalar", f"a point must be a pair or {{{first}: ..., {second}: ...}}", item)
-        if item.kind == "mapping":
-            rows.append(tuple(pair[1] if pair else _NOTHING for pair in _picked(source, item, columns)))
-        else:
+        if item.kind == "list":
             many = f"{len(item.children)} values where a pair is expected"
             source.require(len(item.children) == 2, f"{many}: give {first},{second}, or name the columns", item)
-            rows.append((*item.children, _NOTHING)[: len(columns)])
+        rows.append(_picked(source, item, columns) if item.kind == "mapping" else (*item.children, _NOTHING))
     return rows
 
 
-def _points(source: Source, node: Node, columns: Columns) -> Sequence[Node]:
-    """The points of a mapping: of lists by their names, of one point, or of numbers to numbers."""
-    names = list(columns.values())
-    if not any(name.key in names[0] for name, _ in node.children):
+def _of_mapping(source: Source, node: Node, columns: Columns) -> Sequence[Row]:
+    """The points of a mapping: under a key, of lists by their names, of one point, or of numbers to numbers."""
+    values = {name.key: value for name, value in node.children}
+    source.require("cases" not in values, "holds several cases: keep one", node)
+    for wrapper in _WRAPPERS[source.parameter]:
+        inner = values.get(wrapper, _NOTHING)
+        if inner.kind == "mapping" or any(item.kind != "scalar" for item in inner.children):
+            rows = _rows(source, inner, columns)
+            # an answer of hpcalc says null where nothing is known
+            return [row for row in rows if "hpcalc_version" not in values or any(not one.empty for one in row[1:])]
+    source.require(node.children, "holds no points", node)
+    firsts, seconds, *_ = columns.values()
+    if values.keys().isdisjoint(firsts):
         for name, _ in node.children:
-            if not name.numeric:
-                known = f"'{names[0][0]}' and '{names[1][0]}', or a mapping of numbers to numbers"
-                source.refuse(f"unknown key {shown(name.text)}: give {known}", name)
-        return [Node("list", pair[0].line, children=pair) for pair in node.children]
-    pairs = [pair for pair in _picked(source, node, columns) if pair]
-    if all(value.kind == "scalar" for _, value in pairs):
-        return (node,)  # as an answer of hpcalc states it
-    for name, value in pairs:
+            known = f"'{firsts[0]}' and '{seconds[0]}', or a mapping of numbers to numbers"
+            source.require(name.numeric, f"unknown key {shown(name.text)}: give {known}", name)
+        return [(*pair, _NOTHING) for pair in node.children]
+    picked = _picked(source, node, columns)
+    if all(value.kind == "scalar" for value in picked):
+        return [picked]  # as an answer of hpcalc states it
+    lists = [(name, value) for name, value in node.children if any(value is one for one in picked)]
+    for name, value in lists:
         source.require(value.kind == "list", f"{shown(name.text)} must be a list", name)
-    lengths = [len(value.children) for _, value in pairs]
+    lengths = [len(value.children) for value in picked if value is not _NOTHING]
     source.require(len(set(lengths)) == 1, f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
-    rows = zip(*(value.children for _, value in pairs), strict=True)
-    return [Node("mapping", node.line, children=tuple(zip([n for n, _ in pairs], row, strict=True))) for row in rows]
+    source.require(lengths[0], "holds no points", node)
+    return [*zip(*(value.children or (_NOTHING,) * lengths[0] for value in picked), strict=True)]
 
 
 def _add(source: Source, points: dict[float, float], x: float, y: float, what: str, at: Node) -> None:
@@ -211,7 +208,7 @@ def read_pmf(path: str) -> dict[int, float]:
         pairs = ((Node("scalar", p.line, str(k)), p) for k, p in enumerate(tree.children))
         tree = Node("mapping", tree.line, children=tuple(pairs))
     law: dict[int, float] = {}
-    for k_node, p_node in _rows(source, tree, _PMF):
+    for k_node, p_node, *_ in _rows(source, tree, _PMF):
         k = _whole(source, k_node, "the number of runs")
         p = source.number(p_node, f"the probability of {k} runs")
         source.require(0.0 <= p <= 1.0 + 1e-9, f"the probability {p!r} of {k} runs is not between 0 and 1", p_node)

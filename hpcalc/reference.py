@@ -22,9 +22,8 @@ import click
 import hpcalc
 from hpcalc.cli.app import SUMMARIES, cli
 from hpcalc.cli.command import Option
-from hpcalc.cli.commands import command
-from hpcalc.cli.options import NOTES
-from hpcalc.cli.types import Choice
+from hpcalc.cli.options import NOTES, command
+from hpcalc.cli.types import choice
 from hpcalc.files import shipped
 from hpcalc.questions.assumptions import CHECKLIST
 
@@ -91,7 +90,7 @@ def _options(command: click.Command) -> Iterator[str]:
             yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
             text = option.help or ""
             yield escape(text)
-            choices = option.kind.words if isinstance(option.kind, Choice) else ()
+            choices = option.words if option.kind is choice else ()
             if not all(word in text for word in choices):
                 yield escape(f"{option.metavar} is one of {', '.join(choices)}.")
             if option.many and "repeated" not in text:

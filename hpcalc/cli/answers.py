@@ -10,7 +10,8 @@ import hpcalc.questions as questions
 from hpcalc import __version__
 from hpcalc.catalog import LAWS, NOT_DRAWN
 from hpcalc.cli import inputs
-from hpcalc.cli.case import COMMAND_LINE, ENVIRONMENT, SPEC, Case, CommandLineError
+from hpcalc.cli.case import Case, CommandLineError
+from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
 from hpcalc.cli.progress import Progress
 from hpcalc.errors import ExitCode

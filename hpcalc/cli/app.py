@@ -39,7 +39,7 @@ class Program(click.Group):
         """One of the six commands."""
         if cmd_name not in SUMMARIES:
             return None
-        from hpcalc.cli.commands import command
+        from hpcalc.cli.options import command
 
         found = command(cmd_name)
         found.short_help = SUMMARIES[cmd_name]  # for completion
@@ -111,10 +111,10 @@ def run(argv: Sequence[str]) -> int:
 
             return shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", f"{shell}_{action}")
         with cli.make_context("hpcalc", list(argv), terminal_width=help_width()) as ctx:
-            command, words = cli.invoke(ctx)
+            command, typed = cli.invoke(ctx)
             from hpcalc.cli.run import execute
 
-            return execute(command, words)
+            return execute(command, typed)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):

@@ -10,19 +10,15 @@ import math
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from hpcalc.cli.command import Option
+from hpcalc.cli.command import ENVIRONMENT, SPEC, Given, Option
 from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
 from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
 from hpcalc.files import shown as line_of
 
-__all__ = ["COMMAND_LINE", "ENVIRONMENT", "SPEC", "Case", "CommandLineError", "Given", "environment", "located",
-           "merged", "shown"]  # fmt: skip
-
-COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
+__all__ = ["Case", "CommandLineError", "environment", "located", "merged", "shown"]
 
 
 class CommandLineError(HpcalcError):
@@ -37,31 +33,13 @@ def shown(value: object, longest: int = 200) -> str:
     return line_of(text.removesuffix(".0") if isinstance(value, float) else text, longest)
 
 
-@dataclass(frozen=True)
-class Given:
-    """An option as it was given in one place."""
-
-    texts: tuple[Any, ...]  # one for every time: a text, several, True for a flag, what a spec holds (Case, Node)
-    label: str  # how an error names it: --zcdp, HPCALC_BOUND_ZCDP= or privacy.yaml:3: zcdp:
-    source: int = COMMAND_LINE
-    line: int | None = None
-
-
 Layer = Mapping[str, Given]
 
 
 def environment(options: Mapping[str, Option]) -> dict[str, Given]:
-    """The layer of the environment: an option once, with exactly as many values as it takes."""
-    layer = {}
-    for key, option in options.items():
-        text = os.environ.get(option.variable or "", "")
-        words = tuple(text.split())
-        if text and option.nargs > 1 and len(words) != option.nargs:
-            values = f"give exactly {option.nargs} values: {option.metavar}"
-            raise CommandLineError(f"{option.variable}={shown(text)}: {values}")
-        if text:
-            layer[key] = Given((words if option.nargs > 1 else text,), f"{option.variable}=", ENVIRONMENT)
-    return layer
+    """The layer of the environment: of the variables that speak for an option, the first that is set."""
+    found = {key: next(filter(os.environ.get, option.envvar or ()), None) for key, option in options.items()}
+    return {key: Given((os.environ[name],), f"{name}=", ENVIRONMENT) for key, name in found.items() if name}
 
 
 _SCALES = ("mean", "mu", "gamma", "p", "accept")
@@ -173,8 +151,7 @@ class Case:
             aside = key not in options or key in leave or options[key].group in ("Output", "Spec files")
             if not aside and (self.spec is None or given.source != SPEC):
                 for entry in given.texts:
-                    values = [] if entry is True else [entry] if isinstance(entry, str) else entry
-                    words += [options[key].flag, *values]
+                    words += [options[key].flag, *(() if entry is True else options[key].values(entry))]
         return " ".join(map(shlex.quote, [*words, *more]))
 
     def plain(self, *always: str) -> dict[str, Any]:

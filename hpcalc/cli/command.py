@@ -6,15 +6,16 @@ same code for the command line, for spec files and for the environment.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
 
+from hpcalc.errors import InvalidInput
 from hpcalc.output.streams import write_stdout
 
-__all__ = ["HELP", "Command", "Option", "tell", "write_options"]
+__all__ = ["COMMAND_LINE", "ENVIRONMENT", "HELP", "SPEC", "Command", "Given", "Option", "tell", "write_options"]
 
 
 class Option(click.Option):
@@ -22,7 +23,8 @@ class Option(click.Option):
 
     Click is told that every option may be given more than once, so that both values of one given twice can be named;
     ``many`` says which really may. Click is not told the ``default`` either: it must not hide a value from elsewhere.
-    ``in_spec`` says whether a spec file may hold the option, ``spec_only`` whether nothing else may.
+    ``words`` are offered by TAB; ``in_spec`` says whether a spec file may hold the option, ``spec_only`` whether
+    nothing else may.
     """
 
     group = "Help"  # its heading in --help
@@ -30,15 +32,15 @@ class Option(click.Option):
 
     def __init__(
         self, key: str, metavar: str, kind: Any, help: str, *,
-        many: bool = False, default: Any = None, in_spec: bool = True, short: str = "",
+        words: tuple[str, ...] = (), many: bool = False, default: str = "", in_spec: bool = True, short: str = "",
     ) -> None:  # fmt: skip
         value = {"nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
         self.flag = f"--{key.replace('_', '-')}"
         self.names = [self.flag, *([short] if short else [])]
         super().__init__(self.names, metavar=metavar or None, help=help, **value)
-        self.key, self.kind, self.many, self.in_spec = key, kind, many, in_spec
-        self.fallback = default if metavar else False
-        self.told_default = f"{default:g}".replace("e-0", "e-") if isinstance(default, float) else str(default or "")
+        self.key, self.kind, self.words, self.many, self.in_spec = key, kind, words, many, in_spec
+        self.told_default = default
+        self.fallback = self.read(default) if default else None if metavar else False
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """The words that begin like this; file names are the shell's business."""
@@ -46,18 +48,36 @@ class Option(click.Option):
 
         if self.metavar == "FILE":
             return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(word) for word in self.kind.words if word.startswith(incomplete)]
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
-    @property
-    def variable(self) -> str | None:
-        """The environment variable that speaks for the option, if one is set."""
-        return next((name for name in self.envvar or () if os.environ.get(name)), None)
+    def values(self, entry: Any) -> tuple[str, ...]:
+        """The texts of one occurrence; where several are needed, one text may hold them, with blanks or commas."""
+        if isinstance(entry, tuple) or self.nargs == 1:
+            return entry if isinstance(entry, tuple) else (entry,)
+        return tuple(entry.split(",") if entry.count(",") == self.nargs - 1 else entry.split())
 
     def read(self, entry: Any) -> Any:
         """The value of one occurrence, of a text or several; True and what a spec file holds are values already."""
-        if isinstance(entry, tuple):
-            return tuple(self.kind.read(part, self.key) for part in entry)
-        return self.kind.read(entry, self.key) if isinstance(entry, str) else entry
+        if not isinstance(entry, (str, tuple)):
+            return entry
+        texts = self.values(entry)
+        if len(texts) != self.nargs:
+            raise InvalidInput(self.key, entry, f"give exactly {self.nargs} values: {self.metavar}")
+        read = tuple(self.kind(text, self) for text in texts)
+        return read if self.nargs > 1 else read[0]
+
+
+COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An option as it was given in one place."""
+
+    texts: tuple[Any, ...]  # one for every time: a text, several, True for a flag, what a spec holds (Case, Node)
+    label: str  # how an error names it: --zcdp, HPCALC_BOUND_ZCDP= or privacy.yaml:3: zcdp:
+    source: int = COMMAND_LINE
+    line: int | None = None
 
 
 # kept out of the environment: a stray HPCALC_HELP must not silence an answer
@@ -109,7 +129,12 @@ class Command(click.Command):
             error.ctx = error.ctx or ctx  # Click's parser leaves it out of some errors
             raise
         # lists of raw texts, True for a flag; Click before 8.3 leaves None where there is nothing
-        ctx.obj = {key: value for key, value in found.items() if isinstance(value, list) or value is True}
+        texts = {key: (True,) if value is True else value for key, value in found.items()}
+        ctx.obj = {
+            key: Given(tuple(each), self.options[key].flag)
+            for key, each in texts.items()
+            if isinstance(each, (list, tuple))
+        }
         if "help" in ctx.obj and not ctx.resilient_parsing:
             tell(ctx, ctx.get_help())
         if rest and not ctx.resilient_parsing:
@@ -130,8 +155,8 @@ class Command(click.Command):
                 out.append(word)
         return out
 
-    def invoke(self, ctx: click.Context) -> tuple[Command, dict[str, Any]]:
-        """What is asked, for whoever answers it: this command and its words."""
+    def invoke(self, ctx: click.Context) -> tuple[Command, dict[str, Given]]:
+        """What is asked, for whoever answers it: this command and what was typed."""
         return self, ctx.obj
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

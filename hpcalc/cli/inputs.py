@@ -8,7 +8,8 @@ from typing import Any
 
 from hpcalc.catalog import DISTS, load
 from hpcalc.catalog import GUARANTEES as KINDS
-from hpcalc.cli.case import Case, CommandLineError, Given, shown
+from hpcalc.cli.case import Case, CommandLineError, shown
+from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
@@ -248,11 +249,7 @@ def _written(case: Case, text: str) -> Case:
         near = nearest(key, known)
         hint = f"did you mean {near.replace('_', '-')}=? " if near and near != key else ""
         raise CommandLineError(f"{label} {shown(text)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
-    option = PART[key]
-    words = tuple(rest.split(",")) if option.nargs > 1 else rest
-    if option.nargs > 1 and len(words) != option.nargs:
-        raise CommandLineError(f"{label} {shown(text)}: give exactly {option.nargs} values: {option.metavar}")
-    return Case({key: option}, {key: Given((words,), f"{label} {name.strip()}=")})
+    return Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})
 
 
 def scores(case: Case) -> Any:

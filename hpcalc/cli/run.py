@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcalc.catalog import LAWS
-from hpcalc.cli.case import COMMAND_LINE, Case, CommandLineError, shown
-from hpcalc.cli.command import Command
-from hpcalc.cli.commands import command as named
+from hpcalc.cli.case import Case, CommandLineError, Layer, shown
+from hpcalc.cli.command import COMMAND_LINE, Command
+from hpcalc.cli.options import command as named
 from hpcalc.cli.spec import cases_of, spec_text
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
 from hpcalc.files import points_text, write_file
@@ -21,10 +21,10 @@ __all__ = ["execute"]
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 
-def execute(command: Command, words: Mapping[str, Any]) -> int:
+def execute(command: Command, typed: Layer) -> int:
     """Answer every case, write what was asked for, say what must be said on stderr."""
     try:
-        cases, listed = cases_of(command, words)
+        cases, listed = cases_of(command, typed)
         _check(command, cases, listed)
         results = {case: _answer(command, case) for case in cases if not case["total"]}
         others = list(results.items())  # of which a total is that, wherever it stands

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from hpcalc.cli.case import SPEC, Case, CommandLineError, Given, environment, located, merged, shown
-from hpcalc.cli.command import Command, Option
+from hpcalc.cli.case import Case, CommandLineError, Layer, environment, located, merged, shown
+from hpcalc.cli.command import SPEC, Command, Given, Option
 from hpcalc.cli.options import OPTIONS, PART
-from hpcalc.cli.types import HINTS, Integer, Number, Orders
+from hpcalc.cli.types import HINTS, NUMERIC, orders
 from hpcalc.errors import InvalidInput
 from hpcalc.files import Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
@@ -65,6 +65,7 @@ class _Reader:
         return layer
 
     def texts(self, option: Option, node: Node) -> list[Any]:
+        """What the command line would hand over for each time the option is given."""
         items = node.children if node.kind == "list" else (node,)
         if option.key in ("then", "run") and node.kind != "scalar":
             return [  # a guarantee within a case, or text with a grammar of its own such as run
@@ -73,21 +74,18 @@ class _Reader:
             ]
         if option.key == "candidates" and node.kind == "list":
             return [node]
-        if isinstance(option.kind, Orders):
+        if option.kind is orders:
             return [",".join(self.text(item, option) for item in items)]
-        if option.nargs > 1:
-            nested = node.kind == "list" and bool(items) and items[0].kind == "list"
-            return [self.values(option, group) for group in (items if nested else (node,))]
-        return [self.text(item, option) for item in (items if option.many else (node,))]
-
-    def values(self, option: Option, node: Node) -> tuple[str, ...]:
-        """The values of an option that takes several: a list, or (as in a variable) words in one text."""
-        words: Sequence[Any] = node.text.split() if node.kind == "scalar" else ()
-        if node.kind == "list":
-            words = [self.text(child, option) for child in node.children]
-        if len(words) != option.nargs:
-            self.refuse(option, node, f"give a list of exactly {option.nargs} values: [{option.metavar}]")
-        return tuple(words)
+        if not option.many or (option.nargs > 1 and not (items and items[0].kind == "list")):
+            items = (node,)
+        texts: list[Any] = []
+        for item in items:
+            several = option.nargs > 1 and item.kind == "list"
+            parts = tuple(self.text(part, option) for part in (item.children if several else (item,)))
+            texts.append(parts if several else parts[0])
+            if len(option.values(texts[-1])) != option.nargs:
+                self.refuse(option, item, f"give a list of exactly {option.nargs} values: [{option.metavar}]")
+        return texts
 
     def text(self, node: Node, option: Option) -> str:
         """One text; a mapping is allowed where the command line has its own little grammar."""
@@ -99,7 +97,7 @@ class _Reader:
             return f"{name}:{','.join(f'{key}={value}' for key, value in pairs.items())}" if pairs else name
         if node.kind != "scalar":
             self.refuse(option, node, f"a {node.kind} where one value is expected")
-        numeric = isinstance(option.kind, (Number, Integer))
+        numeric = option.kind in NUMERIC
         if not option.is_flag and node.plain and _NOT_TEXT.fullmatch(node.text):
             if node.empty:
                 self.refuse(option, node, "has no value: give one or leave the key out")
@@ -119,13 +117,9 @@ _OF_A_TOTAL = ("delta", "format", "output", "quiet", "explain", "spec", "case", 
                "require_max_epsilon", "method", "conversion", "orders")  # fmt: skip
 
 
-def cases_of(command: Command, words: Mapping[str, Any]) -> tuple[list[Case], bool]:
+def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
     """The questions a command line asks, and whether they are a list of cases."""
     options = command.options
-    typed = {
-        key: Given(tuple(texts) if isinstance(texts, list) else (True,), options[key].flag)
-        for key, texts in words.items()
-    }
     surroundings = environment(options)
     asked = merged([typed, surroundings])
     if "spec" not in asked:

@@ -1,7 +1,7 @@
 """What the value of an option may look like: numbers, words, lists and file names.
 
-Each type reads the text of an option, wherever it was typed, and refuses what it cannot read with the option's key, the
-value and the remedy. Ranges belong to the objects built from the values, which check them once for every caller.
+Each function reads the text of an option, wherever it was typed, and refuses what it cannot read with the option's key,
+the value and the remedy. Ranges belong to the objects built from the values, which check them once for every caller.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import math
 import re
 from typing import Any
 
+from hpcalc.cli.command import Option
 from hpcalc.errors import InvalidInput
 from hpcalc.files import INFINITE, NUMBER, did_you_mean, vanishes
 
-__all__ = ["HINTS", "Choice", "File", "Flag", "Integer", "Line", "Number", "Orders", "Rate", "Text"]
+__all__ = ["HINTS", "NUMERIC", "choice", "file", "flag", "integer", "line", "loss", "number", "orders", "rate", "text"]
 
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
 _FOREIGN = """
@@ -37,111 +38,92 @@ HINTS = {
 }
 
 
-class Text:
-    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``); TAB offers ``words``."""
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def read(self, text: str, key: str) -> Any:
-        """The value of the option ``key``."""
-        if not text.strip():
-            raise InvalidInput(key, repr(text), "is empty")
-        return text
+def text(text: str, option: Option) -> str:
+    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``)."""
+    if not text.strip():
+        raise InvalidInput(option.key, repr(text), "is empty")
+    return text
 
 
-class Line(Text):
+def line(text: str, option: Option) -> str:
     """The name of a case or a setting."""
-
-    def read(self, text: str, key: str) -> str:
-        if not text.strip() or "\n" in text:
-            raise InvalidInput(key, text, "give one line of text")
-        return text.strip()
+    if not text.strip() or "\n" in text:
+        raise InvalidInput(option.key, text, "give one line of text")
+    return text.strip()
 
 
-class Choice(Text):
-    """One word of a list; an unknown word is answered with what it is called here, or the nearest, and the list."""
+def choice(text: str, option: Option) -> str:
+    """One of the option's words; an unknown one is answered with what it is called here, or the nearest, and them."""
+    if text not in option.words:
+        near = did_you_mean(text.lower(), option.words)
+        raise InvalidInput(option.key, text, f"{near}choose from {', '.join(option.words)}")
+    return text
 
-    def read(self, text: str, key: str) -> str:
-        if text in self.words:
-            return text
-        raise InvalidInput(key, text, f"{did_you_mean(text.lower(), self.words)}choose from {', '.join(self.words)}")
 
-
-class Flag(Text):
+def flag(text: str, option: Option) -> bool:
     """A flag, which in a file or a variable is a word."""
-
-    def read(self, text: str, key: str) -> bool:
-        words = ("1", "true", "yes", "on", "0", "false", "no", "off")
-        if text.strip().lower() not in words:
-            raise InvalidInput(key, text, "give true or false")
-        return text.strip().lower() in words[:4]
+    words = ("1", "true", "yes", "on", "0", "false", "no", "off")
+    if text.strip().lower() not in words:
+        raise InvalidInput(option.key, text, "give true or false")
+    return text.strip().lower() in words[:4]
 
 
-class Number(Text):
-    """A finite real number; infinity only where ``infinite`` says that it means something."""
-
-    def __init__(self, infinite: bool = False) -> None:
-        super().__init__()
-        self.infinite = infinite
-
-    def read(self, text: str, key: str) -> Any:
-        clean = text.strip()
-        if NUMBER.fullmatch(clean):
-            if math.isinf(float(clean)):
-                raise InvalidInput(key, text, "give a number below 1e308")
-            if vanishes(clean):
-                raise InvalidInput(key, text, "too small to be told from 0: give 0 or at least 1e-307")
-            return float(clean)
-        if self.infinite and INFINITE.fullmatch(clean):
-            return math.inf
-        if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
-            raise InvalidInput(key, text, f"use a decimal point: {clean.replace(',', '.')}")
-        raise InvalidInput(key, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
+def number(text: str, option: Option) -> float:
+    """A finite real number."""
+    clean = text.strip()
+    if NUMBER.fullmatch(clean):
+        if math.isinf(float(clean)):
+            raise InvalidInput(option.key, text, "give a number below 1e308")
+        if vanishes(clean):
+            raise InvalidInput(option.key, text, "too small to be told from 0: give 0 or at least 1e-307")
+        return float(clean)
+    if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
+        raise InvalidInput(option.key, text, f"use a decimal point: {clean.replace(',', '.')}")
+    raise InvalidInput(option.key, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
 
 
-class Rate(Number):
+def loss(text: str, option: Option) -> float:
+    """A number, or infinity: "no guarantee", and the answer says so (exit code 3)."""
+    return math.inf if INFINITE.fullmatch(text.strip()) else number(text, option)
+
+
+def rate(text: str, option: Option) -> Any:
     """A sampling rate, or ``auto``."""
-
-    def read(self, text: str, key: str) -> Any:
-        return "auto" if text.strip() == "auto" else super().read(text, key)
+    return "auto" if text.strip() == "auto" else number(text, option)
 
 
-class Integer(Text):
+def integer(text: str, option: Option) -> int:
     """An integer of at least 1; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
-
-    def read(self, text: str, key: str) -> int:
-        clean = text.strip()
-        number = NUMBER.fullmatch(clean) and float(clean)
-        if number is not None and not abs(number) <= 1e18:
-            raise InvalidInput(key, text, "give an integer of at most 1e18")
-        if number is None or not number.is_integer() or vanishes(clean):
-            raise InvalidInput(key, text, "give an integer such as 100 or 1e6")
-        # a double does not hold every integer of 17 digits
-        exact = int(clean) if re.fullmatch("[+-]?[0-9]{1,19}", clean) else int(number)
-        if exact < 1:
-            raise InvalidInput(key, text, "give an integer of at least 1")
-        return exact
+    clean = text.strip()
+    value = float(clean) if NUMBER.fullmatch(clean) else math.nan
+    if abs(value) > 1e18:
+        raise InvalidInput(option.key, text, "give an integer of at most 1e18")
+    if not value.is_integer() or vanishes(clean):
+        raise InvalidInput(option.key, text, "give an integer such as 100 or 1e6")
+    # a double does not hold every integer of 17 digits
+    exact = int(clean) if re.fullmatch("[+-]?[0-9]{1,19}", clean) else int(value)
+    if exact < 1:
+        raise InvalidInput(option.key, text, "give an integer of at least 1")
+    return exact
 
 
-class Orders(Number):
+def orders(text: str, option: Option) -> tuple[float, ...]:
     """A comma-separated list of Renyi orders, each above 1; ``inf`` is pure DP."""
-
-    def read(self, text: str, key: str) -> Any:
-        orders = tuple(Number(infinite=True).read(part, key) for part in text.split(","))
-        for order in orders:
-            if not order > 1.0:
-                raise InvalidInput(key, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
-        return orders
+    orders = tuple(loss(part, option) for part in text.split(","))
+    for order in orders:
+        if not order > 1.0:
+            raise InvalidInput(option.key, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
+    return orders
 
 
-class File(Text):
+def file(text: str, option: Option) -> str:
     """A file name, with one of the endings ``words`` if there are any; whether it can be read shows when it is."""
+    if not text or "\0" in text:
+        raise InvalidInput(option.key, repr(text), "give a file name")
+    if option.words and not text.lower().endswith(option.words):
+        *most, last = option.words
+        raise InvalidInput(option.key, text, f"give a file name that ends in {', '.join(most)} or {last}")
+    return text
 
-    def read(self, text: str, key: str) -> str:
-        if not text or "\0" in text:
-            raise InvalidInput(key, repr(text), "give a file name")
-        if self.words and not text.lower().endswith(self.words):
-            *most, last = self.words
-            raise InvalidInput(key, text, f"give a file name that ends in {', '.join(most)} or {last}")
-        return text
+
+NUMERIC = (number, loss, rate, integer, orders)

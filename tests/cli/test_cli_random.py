@@ -18,8 +18,7 @@ from goldens import COMMANDS
 
 from hpcalc.catalog import DISTS
 from hpcalc.cli import main
-from hpcalc.cli.commands import command
-from hpcalc.cli.options import FORMATS, METHODS
+from hpcalc.cli.options import FORMATS, METHODS, command
 
 BROKEN = ("nan", "inf", "-1", "0", "x", "", "1e999", "0,5", "1:30", "é", "--mu", "2.5.1", "\x1b[31m")
 _LAWS = """poisson --mu {m}/poisson --mean {m}/tnb --eta {h} --mean {m}/tnb --eta {h} --gamma {g}/geometric --gamma {g}/

@@ -24,7 +24,7 @@ from hpcalc import __date__, __version__, reference
 from hpcalc.cli import main
 from hpcalc.cli.app import cli
 from hpcalc.cli.command import Option
-from hpcalc.cli.commands import command
+from hpcalc.cli.options import command
 from hpcalc.cli.spec import cases_of
 from hpcalc.datafiles import read_pmf, read_rdp
 
