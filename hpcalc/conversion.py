@@ -37,19 +37,14 @@ from hpcalc.solve import log_minimum
 _INF = math.inf
 
 #: Names of the rules as answers carry them.
-CKS = "canonne-kamath-steinke"
-MIRONOV = "mironov"
-EXACT_PROFILE = "exact-profile"
-EXACT_REGION = "exact-region"
-PURE = "pure"
+CKS, MIRONOV, EXACT_PROFILE, EXACT_REGION, PURE = (
+    "canonne-kamath-steinke", "mironov", "exact-profile", "exact-region", "pure",
+)  # fmt: skip
+RULES = ("best", "cks", "mironov", "exact")  # what ``--conversion`` accepts
 
-#: What ``--conversion`` accepts.
-RULES = ("best", "cks", "mironov", "exact")
-
-#: From this δ on, the exact conversion of a curve known at every order gains more than 1e-3 over ``cks``.
+# from this δ on, the exact conversion of a curve known at every order gains more than 1e-3 over ``cks``
 _LARGE_LOG_DELTA = math.log(1e-3)
-#: Rényi orders must beat the pure guarantee by this factor to be reported instead of it.
-_PURE_PREFERENCE = 1.0 - 1e-3
+_PURE_PREFERENCE = 1.0 - 1e-3  # orders must beat the pure guarantee by this factor to be reported instead of it
 
 
 @dataclass(frozen=True)

@@ -78,15 +78,9 @@ def _erfc(x: Array) -> Array:
 def log_ndtr(x: Array | float) -> Array:
     """Logarithm of the standard normal distribution function, to a few ulp for every argument."""
     x = np.asarray(x, dtype=float)
-    flat = x.ravel()
-    upper = 0.5 * _erfc(np.abs(flat) * _SQRT_HALF)
-    with np.errstate(divide="ignore"):
-        out = np.where(flat > 0.0, np.log1p(-upper), np.log(np.maximum(upper, 5e-324)))
-    far = flat < -10.0
-    if far.any():
-        with np.errstate(over="ignore"):
-            out[far] = log_mills(-flat[far]) - 0.5 * flat[far] * flat[far] - _HALF_LOG_2PI
-    return np.asarray(out.reshape(x.shape), dtype=float)
+    with np.errstate(over="ignore"):
+        tail = log_mills(np.abs(x)) - 0.5 * x * x - _HALF_LOG_2PI
+    return np.where(x > 0.0, log1mexp(tail), tail)
 
 
 def log_mills(x: Array | float) -> Array:

@@ -103,10 +103,8 @@ class ZCDP(OneNumber, CurveBase):
         return np.zeros(order.shape) if self.rho == 0.0 else np.asarray(self.rho * order, dtype=float)
 
     def _log_profile(self, t: Array) -> Array:
-        if self.rho == 0.0:
-            return np.where(t >= 0.0, -_INF, 0.0)
-        if self.rho == _INF:
-            return np.zeros(t.shape)
+        if self.rho in (0.0, _INF):
+            return np.full(t.shape, -_INF if self.rho == 0.0 else 0.0)
         # The derivative in the order, rho (2a-1) - t + log(1-1/a), is increasing: Newton on log(a-1), any order valid.
         # It starts where log(1-1/a) is replaced by -1/a. The cap on t keeps e^x finite for every rho; it is far beyond
         # any t whose delta is not zero.
@@ -121,7 +119,7 @@ class ZCDP(OneNumber, CurveBase):
                 if np.max(np.abs(move), initial=0.0) < 1e-7:  # the value is stationary in x
                     break
             order = 1.0 + np.exp(x)
-            return np.asarray(np.minimum(cks_log_delta(order, self.rho * order, t), 0.0), dtype=float)
+            return cks_log_delta(order, self.rho * order, t)
 
     @property
     def zcdp_rho(self) -> float:

@@ -77,12 +77,9 @@ class Guarantee(ABC):
         """
         if checked_group(size) == 1:
             return self
-        raise InvalidInput(
-            "group",
-            size,
-            f"nothing follows for groups from {self.label()}, known by a curve or an (ε, δ) alone: give the guarantee "
-            "as --pure, --zcdp, --gaussian, --laplace or --dpsgd",
-        )
+        remedy = "give the guarantee as --pure, --zcdp, --gaussian, --laplace or --dpsgd"
+        why = f"nothing follows for groups from {self.label()}, known by a curve or an (ε, δ) alone"
+        raise InvalidInput("group", size, f"{why}: {remedy}")
 
     @abstractmethod
     def rdp(self, orders: Array | float) -> Array:
@@ -99,23 +96,17 @@ class Guarantee(ABC):
         return Prob(np.max([v.log_u for v in images], axis=0), np.min([v.log_q for v in images], axis=0))
 
     def log_profile(self, t: Array | float) -> Array:
-        """Logarithm of the privacy profile ``delta(t)`` at ε = t, any real numbers; ``-inf`` where delta is zero.
-
-        Negative ones follow from ``delta(t) = 1 - e^t (1 - delta(-t))``.
-        """
+        """Logarithm of the privacy profile ``delta(t)`` at ε = t, any real numbers; ``-inf`` where delta is zero."""
         t = np.asarray(t, dtype=float)
         out = np.minimum(self._log_profile(np.abs(t)), 0.0)
-        return np.asarray(np.where(t < 0.0, mirrored(t, out), out), dtype=float)
+        return np.where(t < 0.0, mirrored(t, out), out)
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         """Log profile of one direction (0: as given, 1: the inputs exchanged); by default the larger of both."""
         return self.log_profile(t)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        """Points of the trade-off curve of one direction, on the safe side; None where no profile is known.
-
-        By default the lines of both directions' profiles at some t.
-        """
+        """Points of the trade-off curve of one direction, on the safe side; None where no profile is known."""
         if not self.finite:
             return None
         t = np.concatenate([[0.0], np.geomspace(1e-6, min(self.pure_epsilon, 1e4), 400)])
@@ -172,12 +163,8 @@ class Guarantee(ABC):
     @cached_property
     def finite(self) -> bool:
         """Whether any finite guarantee is given at all."""
-        probe = np.array([1.0 + 1e-6, 1.5, 2.0, 8.0]) if self.orders is None else self.orders
-        if self.slack >= 1.0:
-            return False
-        core = self.core
-        known = core.pure_epsilon < _INF or bool(np.isfinite(core.rdp(probe)).any())
-        return known or bool(core.log_profile(np.array([1e12]))[0] <= -1e-12)
+        probe, core = np.array([1.0 + 1e-6, 1.5, 2.0, 8.0]) if self.orders is None else self.orders, self.core
+        return self.slack < 1.0 and bool(np.isfinite(core.rdp(probe)).any() or core.log_profile(1e12) <= -1e-12)
 
     @property
     def region_tolerance(self) -> float:
@@ -199,9 +186,8 @@ def checked_count(parameter: str, value: Any, low: float, high: float, remedy: s
 
 def checked_group(size: int) -> int:
     """A number of records >= 1."""
-    return checked_count(
-        "group", size, 1.0, 1e6, "give the largest number of records of one person, a whole number >= 1"
-    )
+    remedy = "give the largest number of records of one person, a whole number >= 1"
+    return checked_count("group", size, 1.0, 1e6, remedy)
 
 
 def checked_orders(orders: Array | float) -> Array:

@@ -96,12 +96,9 @@ class _Mechanism(OneNumber):
         order = checked_orders(orders)
         if self.loss in (0.0, _INF):
             return np.full(order.shape, self.loss)
-        finite = np.where(np.isinf(order), 2.0, order)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value = self._rdp(finite)
-        return np.asarray(
-            np.where(np.isinf(order), self.pure_epsilon, np.clip(value, 0.0, self.pure_epsilon)), dtype=float
-        )
+            value = np.clip(self._rdp(np.where(np.isinf(order), 2.0, order)), 0.0, self.pure_epsilon)
+        return np.where(np.isinf(order), self.pure_epsilon, value)
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         # a loss beyond any grid cannot be convolved
