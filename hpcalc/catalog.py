@@ -171,10 +171,8 @@ def load(target: str) -> Any:
 
 def long_name(dist: str, parameters: dict[str, Any]) -> str:
     """A law's name for people, with what is fixed of it beside its scale."""
-    row = LAWS.get(dist)
-    if row is None:
+    if dist not in LAWS:
         return dist
-    shown = (key for key in row.parameters if key not in row.scales[:1])
-    numbers = ((key, parameters.get(key)) for key in shown)
-    words = [f"{key} {value:g}" for key, value in numbers if isinstance(value, (int, float))]
-    return ", ".join([row.title, *words])
+    shown = [(key, parameters.get(key)) for key in LAWS[dist].parameters if key not in LAWS[dist].scales[:1]]
+    words = [f"{key} {value:g}" for key, value in shown if isinstance(value, (int, float))]
+    return ", ".join([LAWS[dist].title, *words])

@@ -180,9 +180,6 @@ class SampledGaussian(CurveBase):
             nodes += own
         return nodes, kinds
 
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
-        return ((self, 1),)
-
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.
 

@@ -132,7 +132,7 @@ class Guarantee(ABC):
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""
-        return None
+        return None if type(self).loss_tails is Guarantee.loss_tails else ((self, 1),)
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of the privacy loss in direction 0, for what :meth:`loss_steps` names."""

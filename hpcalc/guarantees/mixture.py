@@ -59,9 +59,6 @@ class _Several(Guarantee):
     def symmetric(self) -> bool:  # type: ignore[override]
         return all(part.symmetric for part in self.parts)
 
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
-        return ((self, 1),)
-
     @property
     def orders(self) -> Array | None:  # type: ignore[override]
         given = [part.orders for part in self.parts if part.orders is not None]

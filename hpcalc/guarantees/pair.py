@@ -76,9 +76,6 @@ class DominatingPair(Guarantee):
     def loss_attained(self) -> bool:  # type: ignore[override]
         return self.attained
 
-    def loss_steps(self) -> tuple[tuple[Guarantee, int], ...]:
-        return ((self, 1),)
-
     @cached_property
     def _profiles(self) -> tuple[_Profile, ...]:
         return tuple(_Profile(one.loss, one.log_p, one.log_q) for one in (self, self.reversed()))

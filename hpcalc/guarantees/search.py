@@ -25,19 +25,10 @@ FEW = 3000  # so many joint outcomes are listed
 LogProfile = Callable[[Array], Array]
 
 
-def profile_nodes(
-    log_profile: LogProfile,
-    tolerance: float = 1e-3,
-    breakpoints: Iterable[float] = (),
-    floor: float = FLOOR,
-    pieces: int = 32,
+def _nodes(
+    log_profile: LogProfile, tolerance: float, corners: list[float], floor: float, pieces: int
 ) -> tuple[Array, Array]:
-    """Nodes (t, log delta) of a profile, so dense that the chords in ``e^t`` between them are nowhere much too large.
-
-    The relative error of delta is at most about ``tolerance``, ten times as much in the tail. At ``breakpoints`` the
-    profile has corners. It is followed down to the log delta ``floor``; what is left counts as an infinite loss.
-    """
-    corners = [x for x in breakpoints if 0.0 < x < _INF]
+    """Nodes (t, log delta) so dense that the chords in ``e^t`` between them are nowhere much larger than the profile."""
     lowest = float(log_profile(np.array([_FAR]))[0])
     top = max(corners) if corners and lowest == -_INF else _end(log_profile, max(floor, lowest + 1e-9))
     t = distinct(np.concatenate([np.linspace(0.0, top, pieces + 1), corners]))
@@ -78,9 +69,13 @@ def profile_pair(
     floor: float = FLOOR,
     pieces: int = 32,
 ) -> DominatingPair:
-    """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same)."""
-    corners = tuple(breakpoints)
-    nodes = [profile_nodes(profile, tolerance, corners, floor, pieces) for profile in profiles]
+    """A dominating pair from the log profiles of direction 0 and 1 (of one only where they are the same).
+
+    The relative error of delta is at most about ``tolerance``, ten times as much in the tail. At ``breakpoints`` the
+    profiles have corners. They are followed down to the log delta ``floor``; what is left counts as an infinite loss.
+    """
+    corners = [x for x in breakpoints if 0.0 < x < _INF]
+    nodes = [_nodes(profile, tolerance, corners, floor, pieces) for profile in profiles]
     return DominatingPair(*least_masses(nodes[0], nodes[-1]))
 
 
