@@ -28,7 +28,7 @@ LogProfile = Callable[[Array], Array]
 def _nodes(
     log_profile: LogProfile, tolerance: float, corners: list[float], floor: float, pieces: int
 ) -> tuple[Array, Array]:
-    """Nodes (t, log delta) so dense that the chords in ``e^t`` between them are nowhere much larger than the profile."""
+    """Nodes (t, log delta) of a profile, so dense that chords in ``e^t`` are nowhere much too large."""
     lowest = float(log_profile(np.array([_FAR]))[0])
     top = max(corners) if corners and lowest == -_INF else _end(log_profile, max(floor, lowest + 1e-9))
     t = distinct(np.concatenate([np.linspace(0.0, top, pieces + 1), corners]))
