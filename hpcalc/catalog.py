@@ -65,7 +65,7 @@ LAWS: dict[str, Law] = {
     "fixed": Law(f"{_FAMILIES}.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
     "composition": Law(f"{_FAMILIES}.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
     "pmf": Law("hpcalc.laws.tabulated.FinitePmf", ("pmf",), "given probabilities of K"),
-    "threshold": Law(f"{_FAMILIES}.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
+    "threshold": Law(f"{_TNB}.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
                      cuttable=False),
 }  # fmt: skip
 

@@ -41,14 +41,14 @@ from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, Pure
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import (
     AtLeastOne,
+    AtMost,
     Binomial,
+    Clamped,
     FinitePmf,
     Fixed,
     Law,
     Poisson,
     TruncatedNegativeBinomial,
-    at_most,
-    clamp,
 )
 from hpcalc.logspace import Prob
 from hpcalc.questions import bound
@@ -204,9 +204,9 @@ def a_usual_law(rng: random.Random) -> Law:
             lambda: Binomial(rng.randint(1, 100), rng.uniform(0.02, 0.98)),
             lambda: Fixed(rng.randint(1, 30)),
             lambda: a_pmf(rng, 300.0),
-            lambda: at_most(Poisson(some), rng.randint(1, 100)),
-            lambda: clamp(Poisson(some), rng.randint(1, 100)),
-            lambda: at_most(TruncatedNegativeBinomial.with_mean(mean, eta=0.0), rng.randint(2, 300)),
+            lambda: AtMost.of(Poisson(some), rng.randint(1, 100)),
+            lambda: Clamped.of(Poisson(some), rng.randint(1, 100)),
+            lambda: AtMost.of(TruncatedNegativeBinomial.with_mean(mean, eta=0.0), rng.randint(2, 300)),
             lambda: AtLeastOne(Poisson(some)),
         )
     )()
@@ -361,7 +361,7 @@ def lemma_22(rng: random.Random) -> Iterator[Check]:
     inner = Poisson(log_uniform(rng, 1e-3, 1e4)) if rng.random() < 0.5 else a_tnb(rng)
     cutoff = int(log_uniform(rng, 1.0, 300.0))
     try:
-        law = at_most(inner, cutoff)
+        law = AtMost.of(inner, cutoff)
     except HpcalcError:
         return
     pmf = exact.pmf(inner, cutoff)

@@ -41,7 +41,7 @@ from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.laws import BestOfK, Law, RunCount
-from hpcalc.laws.helpers import times
+from hpcalc.laws.probabilities import times
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp
 
 __all__ = ["ExactBound", "bounds"]

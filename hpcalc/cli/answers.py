@@ -149,9 +149,9 @@ def _laws(case: Case) -> dict[str, Any]:
         case.refuse("mean", "is what plan solves for: leave it out")
     modifiers = {key: case[key] for key in _MODIFIERS if case[key]}
     if modifiers:
-        from hpcalc.laws.family import default_laws
+        from hpcalc.laws.family import DEFAULT_FAMILIES
 
-        laws = [{**law, **modifiers} for law in laws or default_laws()]
+        laws = [{**law, **modifiers} for law in laws or [family.document() for family in DEFAULT_FAMILIES]]
     return {"laws": laws, **({"mean": case["mean"]} if case["mean"] is not None else {})}
 
 

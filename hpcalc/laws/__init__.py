@@ -13,16 +13,15 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped, at_least_one, at_most, clamp
-from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson, Threshold
+from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped
+from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson
 from hpcalc.laws.family import make_law, parse_law
-from hpcalc.laws.helpers import finite_number
 from hpcalc.laws.law import Law, RunCount, checked_law
-from hpcalc.laws.negative_binomial import Geometric, Logarithmic, TruncatedNegativeBinomial
+from hpcalc.laws.negative_binomial import Geometric, Logarithmic, Threshold, TruncatedNegativeBinomial
 from hpcalc.laws.tabulated import FinitePmf
 
 __all__ = [
     "Adaptive", "AnyRuns", "AtLeastOne", "AtMost", "BestOfK", "Binomial", "Clamped", "FinitePmf", "Fixed", "Geometric",
-    "Law", "Logarithmic", "Poisson", "RunCount", "Threshold", "TruncatedNegativeBinomial", "at_least_one", "at_most",
-    "checked_law", "clamp", "finite_number", "make_law", "parse_law",
+    "Law", "Logarithmic", "Poisson", "RunCount", "Threshold", "TruncatedNegativeBinomial", "checked_law",
+    "make_law", "parse_law",
 ]  # fmt: skip

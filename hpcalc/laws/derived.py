@@ -10,9 +10,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import finite_number, sharper, whole_number
-from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law
+from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law, whole_number
+from hpcalc.laws.probabilities import sharper
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
 
@@ -44,6 +44,11 @@ class AtLeastOne(Law):
 
     def __post_init__(self) -> None:
         _check(self.law, "at_least_one", True)
+
+    @classmethod
+    def of(cls, law: RunCount) -> Law:
+        """The law itself where K is never 0."""
+        return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else cls(law)  # type: ignore[arg-type]
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), "at_least_one": True}
@@ -85,18 +90,24 @@ class _Cut(Tabular):
 
     law: Law
     m: int
-    _option: ClassVar[str]
+    option: ClassVar[str]
     name = of_law("name")
 
     def __post_init__(self) -> None:
-        cutoff = whole_number(self._option, self.m, 1)
-        _check(self.law, self._option, cutoff)
+        cutoff = whole_number(self.option, self.m, 1)
+        _check(self.law, self.option, cutoff)
         if cutoff > _LARGEST_CUTOFF:
-            raise InvalidInput(self._option, cutoff, f"give at most {_LARGEST_CUTOFF}, or leave it out")
+            raise InvalidInput(self.option, cutoff, f"give at most {_LARGEST_CUTOFF}, or leave it out")
         object.__setattr__(self, "m", cutoff)
 
+    @classmethod
+    def of(cls, law: RunCount, m: int) -> Law:
+        """The law itself where it never exceeds m."""
+        uncut = isinstance(law, Law) and (law.max_runs or math.inf) <= whole_number(cls.option, m, 1)
+        return law if uncut else cls(law, m)  # type: ignore[return-value, arg-type]
+
     def parameters(self) -> Echo:
-        return {**self.law.parameters(), self._option: self.m}
+        return {**self.law.parameters(), self.option: self.m}
 
     @abstractmethod
     def _log_p(self, k: Array) -> Array:
@@ -123,7 +134,7 @@ class AtMost(_Cut):
     (30, True)
     """
 
-    _option: ClassVar[str] = "max_runs"
+    option: ClassVar[str] = "max_runs"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,28 +165,19 @@ class Clamped(_Cut):
     (20, 0.826169)
     """
 
-    _option: ClassVar[str] = "clamp_runs"
+    option: ClassVar[str] = "clamp_runs"
 
     def _log_p(self, k: Array) -> Array:
         return np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
 
 
-def at_least_one(law: RunCount) -> Law:
-    """The law given ``K >= 1``: the law itself where K is never 0, else :class:`AtLeastOne`."""
-    return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else AtLeastOne(law)  # type: ignore[arg-type]
-
-
-def at_most(law: RunCount, m: int, kind: type[AtMost] | type[Clamped] = AtMost) -> Law:
-    """The law given ``K <= m``: the law itself where it never exceeds m, else :class:`AtMost`."""
-    cutoff = whole_number(kind._option, m, 1)
-    if isinstance(law, Law) and law.max_runs is not None and law.max_runs <= cutoff:
-        return law
-    return kind(law, cutoff)  # type: ignore[arg-type]  # which checks it
-
-
-def clamp(law: RunCount, m: int) -> Law:
-    """The law of ``min(K, m)``: the law itself where it never exceeds m, else :class:`Clamped`."""
-    return at_most(law, m, Clamped)
+def _scaled(rank: Prob, factor: float) -> Prob:
+    """The rank ``min(c u, 1)``, c the factor."""
+    log_c = math.log(factor)
+    log_u = np.minimum(log_c + rank.log_u, 0.0)
+    log_gap = log1mexp(-abs(log_c)) + max(log_c, 0.0)  # of |1 - c|, where 1 - c u = c (1 - u) + 1 - c
+    log_q = (logaddexp if factor < 1.0 else logsubexp)(log_c + rank.log_q, log_gap)
+    return Prob(log_u, sharper(log_q, log_u))
 
 
 @dataclass(frozen=True)
@@ -214,31 +216,22 @@ class Adaptive(SameCount):
 
     def __post_init__(self) -> None:
         remedy = "give two numbers LOW HIGH with 0 < LOW <= 1 <= HIGH"
-        low, high = (finite_number("density", value, remedy) for value in (self.low, self.high))
+        low, high = (checked_number("density", value, remedy, math.isfinite) for value in (self.low, self.high))
         if not 0.0 < low <= 1.0 <= high:
             raise InvalidInput("density", f"{self.low} {self.high}", remedy)
         _check(self.law, "density", f"{low:g} {high:g}")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
-    def _shrunk(self, rank: Prob) -> Prob:
-        """The rank ``low u``."""
-        log_low = math.log(self.low)
-        log_u = np.asarray(log_low + rank.log_u, dtype=float)
-        return Prob(log_u, sharper(logaddexp(log1mexp(log_low), log_low + rank.log_q), log_u))
-
     def _lower_rank(self, rank: Prob) -> tuple[Prob, Array]:
         """The rank ``min(high v, 1 - low (1 - v))``, and the logarithm of its derivative."""
-        slow, log_high = self._shrunk(rank.complement()).complement(), math.log(self.high)
-        log_v = np.minimum(log_high + rank.log_u, 0.0)
-        log_over = math.log(self.high - 1.0) if self.high > 1.0 else -math.inf
-        far = sharper(logsubexp(log_high + rank.log_q, log_over), log_v)
-        first = log_v < slow.log_u
-        lower = Prob(np.where(first, log_v, slow.log_u), np.where(first, far, slow.log_q))
-        return lower, np.where(first, log_high, math.log(self.low))
+        fast, slow = _scaled(rank, self.high), _scaled(rank.complement(), self.low).complement()
+        first = fast.log_u < slow.log_u
+        lower = Prob(*(np.where(first, *pair) for pair in zip(fast, slow, strict=True)))
+        return lower, np.where(first, math.log(self.high), math.log(self.low))
 
     def log_upper_density(self, rank: Prob) -> Array:
-        return math.log(self.high) + self.law.log_density(self._shrunk(rank))
+        return math.log(self.high) + self.law.log_density(_scaled(rank, self.low))
 
     def log_lower_density(self, rank: Prob) -> Array:
         return math.log(self.low) + self.law.log_density(self._lower_rank(rank)[0])

@@ -1,19 +1,113 @@
-"""Poisson, binomial and fixed numbers of runs, and runs until acceptance."""
+"""Poisson and binomial laws, and what they share with the truncated negative binomial: f' is a power of an affine
+function.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from hpcalc.errors import InvalidInput
-from hpcalc.laws.affine import AffinePower
-from hpcalc.laws.helpers import checked_keep, mean_of_some, positive, probability, whole_number
-from hpcalc.laws.law import Echo, SameCount
-from hpcalc.laws.negative_binomial import Geometric
-from hpcalc.laws.probabilities import log_binomial_pmf, log_poisson_pmf
-from hpcalc.logspace import Array, Prob
+from hpcalc.laws.law import Echo, Law, SameCount, checked_keep, positive, probability, safe_exp, whole_number
+from hpcalc.laws.probabilities import ONE, log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf, times
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
+
+
+class AffinePower(Law):
+    """A law with ``F(u) = E[K] exp(-(r + s) fall(u))``, where ``fall(u) = log(1 + s x u) / s``, for s = 0 ``x u``.
+
+    Truncated negative binomial: s = 1, r = eta, x = (1-gamma)/gamma; binomial: s = -1, r = n, x = p; Poisson: s = 0,
+    r = mu, x = 1. Seen from rank u on, F is of the same kind, with ``x / (1 + s x u)`` for x; so whatever lies between
+    two ranks keeps its digits.
+    """
+
+    affine_power = True
+
+    @property
+    @abstractmethod
+    def _affine(self) -> tuple[int, float, float]:
+        """The numbers s, r and log x."""
+
+    def _fall(self, log_y: Array | float) -> Array:
+        """``log(1 + s y) / s``; at s = -1 and y = 1 a number that is large enough."""
+        s = self._affine[0]
+        if s < 0:
+            return -log1mexp(np.minimum(log_y, -1e-300))
+        return softplus(log_y) if s else np.asarray(np.exp(log_y), dtype=float)
+
+    def _fall_at(self, rank: Prob) -> Array:
+        return self._fall(self._affine[2] + rank.log_u)
+
+    def _log_x_at(self, rank: Prob) -> Array:
+        """``log(x / (1 + s x u))``."""
+        s, _, log_x = self._affine
+        return -logaddexp(rank.log_u, -log_x) if s > 0 else np.asarray(log_x - s * self._fall_at(rank), dtype=float)
+
+    def log_density(self, rank: Prob) -> Array:
+        s, r, _ = self._affine
+        return np.asarray(self.log_mean - times(r + s, self._fall_at(rank)), dtype=float)
+
+    def log_density_slope(self, rank: Prob) -> Array:
+        s, r, log_x = self._affine
+        if r + s == 0.0:  # a single run
+            return np.full(np.shape(rank.log_u), -np.inf)
+        at_zero = self.log_mean + math.log(r + s) + log_x
+        return np.asarray(at_zero - times(r + 2 * s, self._fall_at(rank)), dtype=float)
+
+    def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
+        # the integral over [u, u + width] of F(t)/F(u) is (1 - e^-z) / (r x), with x as seen from u and z = r fall
+        log_width = np.asarray(log_width, dtype=float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_x = self._log_x_at(lo)
+            fall = self._fall(log_x + log_width)
+            log_first = np.where(log_x + log_width < -40.0, log_width, np.log(fall) - log_x)
+            z = self._affine[1] * fall
+            out = self.log_density(lo) + log_first + np.maximum(-z, 0.0) + log_mean_exp(np.abs(z))
+        return np.asarray(np.where(np.isneginf(log_width), -np.inf, out), dtype=float)
+
+    def gain_at_edge(self, epsilon: float) -> float:
+        edge = Prob.from_logit(-epsilon)
+        log_width = float(log1mexp(-epsilon) - softplus(-epsilon))  # log tanh(ε/2)
+        return sum(self._affine[:2]) * float(self._fall(self._log_x_at(edge) + log_width))
+
+    def _log_remainder(self, k: int, lo: float, hi: float) -> float:
+        """``log`` of P[K > k] (``lo`` = -inf, ``hi`` = 0), or of a part of the same integral over ``log u``.
+
+        Derivatives of f are powers of the same affine function, so Taylor's formula at 0 says that P[K > k] is
+        ``n P[K = n]``, n = k+1, times the integral over [0, 1] of ``u^k ((1 + s x u)/(1 + s x))^-(r/s + n)``. In
+        ``v = log u`` the logarithm of the integrand is concave. If nothing is truncated, the integral over all u > 0 at
+        which it is defined makes 1, and from u = 1 on P[K <= k].
+        """
+        n, (s, r, log_x) = k + 1.0, self._affine
+        log_end, whole = float(self._log_x_at(ONE)), float(self._fall(log_x))
+
+        def log_g(v: Array) -> Array:
+            close = v > -1.0
+            y = np.exp(log_end + np.log(np.abs(np.expm1(v)))) * np.sign(v)
+            near = np.log1p(np.maximum(s * y, -1.0 + 1e-16)) / s if s else y
+            fall = np.where(close, near, self._fall(log_x + v) - whole)
+            rest = s * fall - v
+            if s > 0:  # the same, where a heavy tail leaves little of it
+                near = np.log1p(np.exp(-whole) * np.expm1(-v))
+                rest = np.where(close, near, softplus(-log_x - v) - softplus(-log_x))
+            return np.asarray(-r * fall - n * rest, dtype=float)
+
+        bend = math.log(n) - log_x - math.log(max(r, 1.0))
+        peak = math.log(n) - log_x - math.log(r) if r > 0.0 else 0.0
+        lo = max(lo, min(peak, bend, 0.0) - 60.0)
+        value = log_integral(log_g, lo, hi, min(peak, 0.0), bend)
+        return min(math.log(n) + float(self.log_pmf(np.array(n))) + value, 0.0)
+
+    def log_sf(self, k: int) -> float:
+        s, _, log_x = self._affine
+        if s > 0 or k >= self.mean:
+            return self._log_remainder(k, -math.inf, 0.0)
+        return float(log1mexp(self._log_remainder(k, 0.0, -log_x if s else 700.0)))
 
 
 @dataclass(frozen=True)
@@ -125,20 +219,14 @@ class Binomial(AffinePower):
         return log_binomial_pmf(k, self.n, self.p)
 
     def log_sf(self, k: int) -> float:
-        if k >= self.n:
-            return -math.inf
-        return 0.0 if self.p == 1.0 else super().log_sf(k)
+        return super().log_sf(k) if k < self.n else -math.inf
 
     def gain_at_edge(self, epsilon: float) -> float:
         return (self.n - 1.0) * epsilon if self.p == 1.0 else super().gain_at_edge(epsilon)
 
     def thin(self, log_keep: float) -> Binomial:
-        keep = math.exp(checked_keep(log_keep))
-        if self.p == 1.0:
-            return self
-        if keep == 0.0:
-            raise InvalidInput("log_keep", log_keep, "give a delta0 further from 1")
-        return Binomial(self.n, self.p * keep / ((1.0 - self.p) + self.p * keep))
+        against = (1.0 - self.p) * safe_exp(-checked_keep(log_keep))
+        return self if self.p == 1.0 else Binomial(self.n, self.p / (self.p + against))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -193,40 +281,3 @@ class AnyRuns(SameCount):
     def law(self) -> Fixed:  # type: ignore[override]
         """The law of K, which is k."""
         return Fixed(self.k)
-
-
-@dataclass(frozen=True)
-class Threshold(SameCount):
-    """Runs until an output is accepted (Papernot and Steinke 2022, Proposition 15): not a best-of-K law.
-
-    Parameters
-    ----------
-    accept : float
-        Lower bound, for every input, on the probability that one run is accepted (or the probability of a stop coin),
-        in (0, 1]. The law of K given here is the one at that bound: geometric.
-
-    Examples
-    --------
-    >>> Threshold(0.1).mean
-    10.0
-    """
-
-    accept: float
-    name: ClassVar[str] = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "accept", probability("accept", self.accept))
-
-    @classmethod
-    def with_mean(cls, mean: float) -> Threshold:
-        """The law of the given mean number of runs, >= 1."""
-        return cls(1.0 / mean_of_some(mean))
-
-    @cached_property
-    def law(self) -> Geometric:  # type: ignore[override]
-        """The geometric law of K at that bound."""
-        return Geometric(self.accept)
-
-    @property
-    def mean(self) -> float:
-        return 1.0 / self.accept

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hpcalc.catalog import LAWS, PARAMETERS, load, long_name
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, require
 from hpcalc.files import did_you_mean
-from hpcalc.laws.derived import at_least_one, at_most, clamp
+from hpcalc.laws.derived import AtLeastOne, AtMost, Clamped
 from hpcalc.laws.law import RunCount, checked_law
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
@@ -49,13 +49,10 @@ def make_law(dist: str, **params: object) -> RunCount:
     _check_keys(dist, given)
     maker, named = load(row.target), {key: given[key] for key in row.parameters if key in given}
     law: RunCount = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
-    some = given.get("at_least_one", False)
-    if not isinstance(some, (bool, np.bool_)):
-        raise InvalidInput("at_least_one", some, "give true or false")
-    for key, change in (("max_runs", at_most), ("clamp_runs", clamp)):
-        if key in given:
-            law = change(law, given[key])  # type: ignore[arg-type]  # which checks it
-    return at_least_one(law) if some else law
+    for kind in (AtMost, Clamped):
+        if kind.option in given:
+            law = kind.of(law, given[kind.option])  # type: ignore[arg-type]  # which is checked
+    return AtLeastOne.of(law) if given.get("at_least_one") else law
 
 
 def _check_name(option: str, value: object, dist: str) -> None:
@@ -65,22 +62,20 @@ def _check_name(option: str, value: object, dist: str) -> None:
 
 def _check_keys(dist: str, given: dict[str, object]) -> None:
     row = LAWS[dist]
-    wanted, mean = " and ".join(row.parameters), given.get("mean")
-    scale = row.scales[0] if row.has_mean else None
-    for key, value in given.items():
-        if key not in (*row.parameters, *_MODIFIERS, "mean"):
-            raise InvalidInput(key, value, f"{dist} takes {wanted}; leave {key} out")
-        if key in _MODIFIERS and not row.cuttable and value is not False:
-            raise InvalidInput(key, value, f"it means nothing for {dist} ({row.title}): leave it out")
-    if mean is not None and scale is None:
-        raise InvalidInput("mean", mean, f"{dist} takes no mean, it has one; give {wanted} only")
-    if mean is not None and scale in given:
-        raise InvalidInput("mean", mean, f"give either mean or {scale}, not both")
-    for key in row.parameters:
-        if key not in given and not (key == scale and mean is not None):
-            raise InvalidInput(key, "(missing)", f"{dist} needs {key}{' or mean' if key == scale else ''}")
-    if "max_runs" in given and "clamp_runs" in given:
-        raise InvalidInput("clamp_runs", given["clamp_runs"], "give either max_runs or clamp_runs: two different laws")
+    known, wanted, mean = (*row.parameters, *_MODIFIERS, "mean"), " and ".join(row.parameters), given.get("mean")
+    scale, uncut = row.scales[0] if row.has_mean else None, f"it means nothing for {dist} ({row.title}): leave it out"
+    clamped, some = given.get("clamp_runs"), given.get("at_least_one", False)
+    once = clamped is None or "max_runs" not in given
+    require(
+        *((key, value, key in known, f"{dist} takes {wanted}; leave {key} out") for key, value in given.items()),
+        *((key, given[key], row.cuttable or given[key] is False, uncut) for key in _MODIFIERS if key in given),
+        ("mean", mean, mean is None or scale is not None, f"{dist} takes no mean, it has one; give {wanted} only"),
+        ("mean", mean, mean is None or scale not in given, f"give either mean or {scale}, not both"),
+        *((key, "(missing)", key in given or (key == scale and mean is not None),
+           f"{dist} needs {key}{' or mean' if key == scale else ''}") for key in row.parameters),
+        ("clamp_runs", clamped, once, "give either max_runs or clamp_runs: two different laws"),
+        ("at_least_one", some, isinstance(some, (bool, np.bool_)), "give true or false"),
+    )  # fmt: skip
 
 
 def parse_law(text: str) -> dict[str, object]:
@@ -150,7 +145,7 @@ class LawFamily:
     def at(self, value: float) -> RunCount:
         """The law whose open parameter is ``value``."""
         assert self.scale is not None
-        return make_law(self.dist, **{**self.parameters, self.scale: value})
+        return make_law(**{**self.document(), self.scale: value})
 
     def with_mean(self, mean: float) -> RunCount:
         """The law of a mean, before it is cut or conditioned; a whole number of runs is the nearest one."""
@@ -159,7 +154,7 @@ class LawFamily:
         if self.whole:
             each = self.parameters["p"] if self.scale == "n" else 1.0
             return self.at(max(round(mean / each), 1))
-        return make_law(self.dist, **{**self.parameters, "mean": mean})
+        return make_law(**self.document(), mean=mean)
 
     def scale_at(self, mean: float) -> float:
         """The open parameter at a mean; the boldest there is where the law has no such mean."""
@@ -192,12 +187,10 @@ class LawFamily:
     @property
     def label(self) -> str:
         """The law as ``--law`` writes it, without the open parameter."""
-        words = []
-        for key, value in self.parameters.items():
-            name = key.replace("_", "-")
-            if isinstance(value, (int, float)) and value is not False:
-                words.append(name if value is True else f"{name}={value:g}")
-        return f"{self.dist}:{','.join(words)}" if words else self.dist
+        shown = {key.replace("_", "-"): value for key, value in self.parameters.items() if value is not False}
+        numbers = {name: value for name, value in shown.items() if isinstance(value, (int, float))}
+        words = (name if value is True else f"{name}={value:g}" for name, value in numbers.items())
+        return ":".join(filter(None, (self.dist, ",".join(words))))
 
     @property
     def title(self) -> str:
@@ -206,15 +199,7 @@ class LawFamily:
 
 
 def family_of(law: LawLike) -> LawFamily:
-    """The family of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters.
-
-    Raises TypeError for what is no law at all.
-
-    Examples
-    --------
-    >>> family_of("tnb:eta=0.5").scale, family_of({"dist": "binomial", "p": 0.5}).scale
-    ('gamma', 'n')
-    """
+    """The family of a law given as an object, as text (``"tnb:eta=0"``) or as a mapping of its parameters."""
     if isinstance(law, LawFamily):
         return law
     given = None
@@ -247,9 +232,5 @@ def families_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[LawFami
     return tuple(family_of(law) for law in named) or default
 
 
-def default_laws() -> list[dict[str, Any]]:
-    """The laws that are considered unless others are named, as keyword arguments of ``make_law``."""
-    return [dict(parse_law(text)) for row in LAWS.values() for text in row.defaults]
-
-
-DEFAULT_FAMILIES = tuple(map(family_of, default_laws()))
+#: What is considered unless other laws are named.
+DEFAULT_FAMILIES = tuple(family_of(text) for row in LAWS.values() for text in row.defaults)

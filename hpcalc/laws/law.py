@@ -13,12 +13,40 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
-from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ONE, ZERO, finite_number, sharper
-from hpcalc.laws.probabilities import HEAD, Inverse, log_integral
+from hpcalc.errors import InvalidInput, checked_number, require
+from hpcalc.laws.probabilities import HEAD, ONE, ZERO, Inverse, log_integral, sharper
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
+
+
+def positive(name: str, value: object) -> float:
+    """The value as a finite float > 0."""
+    return checked_number(name, value, "give a finite number > 0", lambda x: 0.0 < x < math.inf)
+
+
+def probability(name: str, value: object) -> float:
+    """The value as a float in (0, 1]."""
+    return checked_number(name, value, f"give a number with 0 < {name} <= 1", lambda x: 0.0 < x <= 1.0)
+
+
+def mean_of_some(value: object) -> float:
+    """The value as a mean of a law that runs at least once."""
+    remedy = "give a number >= 1: this law runs at least once"
+    return checked_number("mean", value, remedy, lambda x: 1.0 <= x < math.inf)
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """The value as an int >= ``least``, up to where every integer is a double (1e3 is 1000)."""
+    number = checked_number(name, value, f"give a whole number >= {least}", lambda x: x >= least and x.is_integer())
+    require((name, value, number <= 2**53, "give a whole number of at most 9007199254740992 (2^53)"))
+    return int(number)
+
+
+def checked_keep(log_keep: float) -> float:
+    """The logarithm of a probability > 0."""
+    remedy = "give log(1 - delta0) with 0 <= delta0 < 1"
+    return checked_number("log_keep", log_keep, remedy, lambda x: -math.inf < x <= 0.0)
 
 
 def safe_exp(x: float) -> float:
@@ -91,7 +119,7 @@ class RunCount(ABC):
         >>> Poisson(40.0).quantile(0.99)
         55
         """
-        number = finite_number("p", p, "give a probability between 0 and 1", lambda number: 0.0 < number < 1.0)
+        number = checked_number("p", p, "give a probability between 0 and 1", lambda x: 0.0 < x < 1.0)
         below, above = self._inverses
         return above(-math.log(1.0 - number)) if number > 0.5 else below(math.log(number))
 

@@ -1,4 +1,4 @@
-"""The truncated negative binomial family, written in L = log(1/gamma)."""
+"""The truncated negative binomial family, written in L = log(1/gamma), and runs until acceptance."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
-from hpcalc.laws.affine import AffinePower
-from hpcalc.laws.helpers import checked_keep, finite_number, log_mean_exp, mean_of_some, probability
-from hpcalc.laws.law import Echo, safe_exp
-from hpcalc.laws.probabilities import log_beta
+from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.laws.families import AffinePower
+from hpcalc.laws.law import Echo, SameCount, checked_keep, mean_of_some, probability, safe_exp
+from hpcalc.laws.probabilities import log_beta, log_mean_exp
 from hpcalc.logspace import Array, log1mexp, log_expm1
 
 if TYPE_CHECKING:
@@ -57,10 +56,10 @@ class TruncatedNegativeBinomial(AffinePower):
         self._set(eta, math.log(number), number)
 
     def _set(self, eta: float, log_gamma: float, gamma: float) -> None:
-        shape = finite_number("eta", eta, "give a number > -1", lambda number: number > -1.0)
+        shape = checked_number("eta", eta, "give a number > -1", lambda x: -1.0 < x < math.inf)
         if self._shape is not None and shape != self._shape:
             raise InvalidInput("eta", eta, f"a {self.name} law has eta {self._shape:g}: leave it out")
-        number = finite_number("gamma", log_gamma, "give log gamma <= 0, finite", lambda number: number <= 0.0)
+        number = checked_number("gamma", log_gamma, "give log gamma <= 0, finite", lambda x: -math.inf < x <= 0.0)
         # no -0.0
         for key, value in (("eta", shape + 0.0), ("log_gamma", number + 0.0), ("gamma", gamma)):
             object.__setattr__(self, key, value)
@@ -179,6 +178,43 @@ class Logarithmic(TruncatedNegativeBinomial):
 
     def __init__(self, gamma: float) -> None:
         super().__init__(0.0, gamma)
+
+
+@dataclass(frozen=True)
+class Threshold(SameCount):
+    """Runs until an output is accepted (Papernot and Steinke 2022, Proposition 15): not a best-of-K law.
+
+    Parameters
+    ----------
+    accept : float
+        Lower bound, for every input, on the probability that one run is accepted (or the probability of a stop coin),
+        in (0, 1]. The law of K given here is the one at that bound: geometric.
+
+    Examples
+    --------
+    >>> Threshold(0.1).mean
+    10.0
+    """
+
+    accept: float
+    name: ClassVar[str] = "threshold"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "accept", probability("accept", self.accept))
+
+    @classmethod
+    def with_mean(cls, mean: float) -> Threshold:
+        """The law of the given mean number of runs, >= 1."""
+        return cls(1.0 / mean_of_some(mean))
+
+    @cached_property
+    def law(self) -> Geometric:  # type: ignore[override]
+        """The geometric law of K at that bound."""
+        return Geometric(self.accept)
+
+    @property
+    def mean(self) -> float:
+        return 1.0 / self.accept
 
 
 def _log_mean(eta: float, size: float) -> float:

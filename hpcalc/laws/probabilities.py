@@ -18,8 +18,10 @@ from collections.abc import Callable
 import numpy as np
 
 from hpcalc.errors import InvalidInput
-from hpcalc.logspace import Array, distinct, logsumexp
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, logsumexp
 
+ZERO = Prob(np.array(-math.inf), np.array(0.0))
+ONE = ZERO.complement()
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 # 1/12, -1/360, 1/1260, ...: Bernoulli numbers B_2j / (2j (2j-1)), enough for an ulp from x = 10 on.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
@@ -27,6 +29,24 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 HEAD = 4096  # so many probabilities of a law are tabulated
 _TIE = 1e-13  # a probability this close (relatively) to the asked one is taken to reach it
 _LARGEST_RUNS = 10**300
+
+
+def log_mean_exp(x: Array | float) -> Array:
+    """``log((1 - exp(-x)) / x)`` for ``x >= 0``: the mean of ``exp(-t)`` over ``[0, x]``; all digits near 0 too."""
+    x = np.maximum(x, 1e-300)
+    series = x * (x * (1.0 - np.minimum(x, 1.0) ** 2 / 120.0) / 24.0 - 0.5)
+    return np.asarray(np.where(x < 0.01, series, np.log(-np.expm1(-x) / x)), dtype=float)
+
+
+def sharper(log_x: Array, log_rest: Array) -> Array:
+    """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
+    return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
+
+
+def times(count: Array | float, log_x: Array | float) -> Array:
+    """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.equal(count, 0.0), 0.0, np.multiply(count, log_x)), dtype=float)
 
 
 def stirling_correction(x: Array | float) -> Array:

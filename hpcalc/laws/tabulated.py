@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
-from hpcalc.laws.helpers import ZERO, checked_keep, finite_number, times, whole_number
-from hpcalc.laws.law import Echo, Law
+from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.laws.law import Echo, Law, checked_keep, whole_number
+from hpcalc.laws.probabilities import ZERO, times
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
 
 _DENSE = 64  # fewer terms than this are summed one by one
@@ -159,7 +159,7 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
                 raise InvalidInput("pmf", key, "give the number of runs as a whole number >= 0") from None
         k = whole_number("pmf", key, 0)
         remedy = f"give a probability between 0 and 1 for {k} runs"
-        p = finite_number("pmf", value, remedy, lambda number: 0.0 <= number <= 1.0 + 1e-9)
+        p = checked_number("pmf", value, remedy, lambda x: 0.0 <= x <= 1.0 + 1e-9)
         if k in out:
             raise InvalidInput("pmf", f"{k} given twice", "give each number of runs once")
         out[k] = p

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from hpcalc.answer import Answer
-from hpcalc.errors import ExitCode, InvalidInput, require
-from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law, finite_number
+from hpcalc.errors import ExitCode, InvalidInput, checked_number, require
+from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law
 from hpcalc.logspace import Prob
 from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
@@ -44,9 +44,7 @@ def success_probability(law: Law, p: float) -> float:
 
 def _rate(p: float) -> float:
     remedy = "give a probability with 0 < success_rate <= 1"
-    rate = finite_number("success_rate", p, remedy)
-    require(("success_rate", p, 0.0 < rate <= 1.0, remedy))
-    return rate
+    return checked_number("success_rate", p, remedy, lambda x: 0.0 < x <= 1.0)
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
     below = np.concatenate([[0], np.cumsum(counts)])
     with np.errstate(divide="ignore"):
         edges = Prob(np.log((sample.size - below) / sample.size), np.log(below / sample.size))
-    given = law if law.prob_zero == 0.0 else AtLeastOne(law)
+    given = AtLeastOne.of(law)
     log_width = np.log(counts / sample.size)
     weights = np.exp(given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width))
     weights /= weights.sum()

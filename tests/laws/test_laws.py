@@ -23,11 +23,8 @@ from hpcalc.laws import (
     Poisson,
     Threshold,
     TruncatedNegativeBinomial,
-    at_least_one,
-    at_most,
-    clamp,
 )
-from hpcalc.laws.helpers import ZERO
+from hpcalc.laws.probabilities import ZERO
 from hpcalc.logspace import Prob, logsumexp
 
 ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.5, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e-6, 0.24, 0.5, 1.0, 2.0, 30.5, 1e6)
@@ -266,11 +263,11 @@ def test_laws_that_are_cut():
     assert not AtMost(Poisson(10.0), 30).affine_power
     # nothing is cut: the law itself, for a table up to here would not fit into memory
     for inner in (Fixed(10), Binomial(7, 0.2), AtLeastOne(Binomial(7, 0.2)), TNB(0.5, 1.0)):
-        assert at_most(inner, 10**9) is clamp(inner, 10**9) is inner
-    assert at_least_one(TNB(0.0, 0.1)) == TNB(0.0, 0.1)
-    assert at_least_one(Poisson(1.0)) == AtLeastOne(Poisson(1.0))
+        assert AtMost.of(inner, 10**9) is Clamped.of(inner, 10**9) is inner
+    assert AtLeastOne.of(TNB(0.0, 0.1)) == TNB(0.0, 0.1)
+    assert AtLeastOne.of(Poisson(1.0)) == AtLeastOne(Poisson(1.0))
     with pytest.raises(InvalidInput, match="probability 0"):
-        at_most(Fixed(10), 9)
+        AtMost.of(Fixed(10), 9)
     with pytest.raises(InvalidInput, match="only K = 0"):
         AtMost(FinitePmf(((0, 0.5), (9, 0.5))), 4)
 
