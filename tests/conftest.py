@@ -6,7 +6,11 @@ the quick tests take the first, but for those of ``guarantee``: the others are m
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does: threads of two workers would only wait
 
 from hpcalc import (
     DPSGD,

@@ -257,7 +257,7 @@ def test_man_finds_every_page(installed: Path, page: str) -> None:
     assert re.sub(".\b", "", done.stdout).startswith(f"{name.upper()}({section})")
 
 
-SEARCHES = [line for page, line in _examples() if page == "hpcalc-searches.7"]
+SEARCHES = dict.fromkeys(line for page, line in _examples() if page == "hpcalc-searches.7")
 
 
 @pytest.fixture(scope="module")
