@@ -20,6 +20,10 @@ class _Accepted:
     def __init__(self, accept: float) -> None:
         self._log_accept = math.log(accept)
 
+    def log_density(self, rank: Prob) -> Array:
+        """Of the last accepted ranks, if these end at the one given."""
+        return -rank.log_u
+
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
         """Chance of the last accepted block; NaN where too little is accepted."""
         return np.where(hi.log_u >= self._log_accept, log_width - hi.log_u, np.nan)

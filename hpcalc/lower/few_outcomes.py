@@ -5,37 +5,48 @@ Where only a Rényi curve is known, the pair that attains the region would break
 outcome, the rest. Its ε is ``log((A - δ)/A')`` of the bad outcome, A and A' being the chances that it is the best of K.
 For a fixed number of runs two outcomes do better: the bad one is then all that the top block leaves.
 
-A candidate is Q of masses (q, b, r), and P proportional to ``(q e^t, b e^-s, r)``. It spends less at every order
-where t and s are made smaller together: with the cumulant ``K(c) = log E_Q[e^(c l)]`` of its losses l, both moments
-``K(-c(a-1)) + (a-1) K(c)`` and ``K(ca) - a K(c)`` of losses c l rise with c, as K is convex.
+A candidate is Q of masses (q, b, r), and P proportional to ``Q e^l`` for ``l = (t, -s, 0)``: with ``Z = E_Q[e^l]`` the
+orders a of P against Q limit t by ``E_Q[e^(a l)]/Z^a``, those of Q against P limit s by ``Z^(a-1) E_Q[e^(-(a-1) l)]``.
+It spends less at every order where t and s are made smaller together: with the cumulant ``K(c) = log E_Q[e^(c l)]``
+both moments ``K(-c(a-1)) + (a-1) K(c)`` and ``K(ca) - a K(c)`` rise with c, as K is convex. So the last step shrinks
+them until every order is met.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import Law
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, Indices, Prob, distinct, log1mexp, logaddexp, logsubexp, logsumexp
 from hpcalc.lower.mechanism import LowerBound
 
 # Proof: a mechanism spends less than the curve allows by this fraction. Between two orders a pair's moment lies below
-# its chord, and the curve's own moment falls below its chord by a fraction of about (_STEP / 2)^2.
+# its chord, and the curve's own moment falls below its chord by a fraction of about (step / 2)^2, the step being that
+# of the logarithm. Of orders _STRIDE steps apart it is 1e-3: what is further from the limits there is so in between.
 _MARGIN, _STEP, _LAST = 1e-5, 4e-3, 1e17
-_COARSE = np.exp(np.arange(-7.0, 15.0, 0.7))
+_STRIDE, _NEAR = 16, 0.9
 # Values as close as this are equal but for rounding: a search must not turn on the last bit.
 _SAME = 1e-10
+# Knobs of speed. Where the search begins: orders (less 1) and the last two coordinates of `Candidates`; then, stage by
+# stage, how far around the orders that bind more of them are taken, and the steps of the search.
+_COARSE = np.exp(np.append(-10.0, np.arange(-7.0, 15.0, 0.7)))
+_CHANCE, _SHORT = np.append(np.linspace(0.4, 6.0, 8), np.inf), np.array([-6.0, -2.5, -0.7])
+_STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)))
+_ROUNDS = 3  # of lowering losses
 
 
 class Blocks(Protocol):
     """What the search asks of a law of K (or of acceptance)."""
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array: ...
+
+    def log_density(self, rank: Prob) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +69,24 @@ class Limits:
         less_one, rdp = less_one[np.isfinite(rdp)], rdp[np.isfinite(rdp)]
         return cls(less_one, less_one * rdp * (1.0 - _MARGIN), largest * (1.0 - _MARGIN))
 
-    def spent(self, log_q: Array, log_p: Array) -> Array:
-        """The largest fraction of what is allowed that each pair, shape (3, n), spends in either direction."""
+    def at(self, index: Indices | slice) -> Limits:
+        """At some of the orders."""
+        return Limits(self.less_one[index], self.moment[index], self.largest_loss)
+
+    def spent(self, log_q: Array, log_p: Array, stride: int) -> float:
+        """The largest fraction of what is allowed that one pair, shape (3, 1), spends in either direction.
+
+        All orders near those, ``stride`` apart, at which it spends much are looked at.
+        """
+        much = self.at(slice(None, None, stride)).fractions(log_q, log_p)[:, 0] > _NEAR
+        near = np.flatnonzero(np.repeat(np.convolve(much, np.ones(3), "same") > 0.0, stride)[: self.less_one.size])
         with np.errstate(invalid="ignore"):
-            loss = np.max(np.where(np.isneginf(log_q), 0.0, np.abs(log_q - log_p)), axis=0)
-        return np.asarray(np.maximum(np.max(self.fractions(log_q, log_p), axis=0), loss / self.largest_loss))
+            loss = np.max(np.where(np.isneginf(log_q), 0.0, np.abs(log_q - log_p)))
+        most = np.max(self.at(near).fractions(log_q, log_p), initial=_NEAR)
+        return float(max(most, loss / self.largest_loss))
 
     def fractions(self, log_q: Array, log_p: Array) -> Array:
-        """What each pair spends at each order in the worse direction, shape (m, n)."""
+        """What each pair, shape (3, n), spends at each order in the worse direction, shape (m, n)."""
         return np.maximum(self._fractions(log_q, log_p), self._fractions(log_p, log_q))
 
     def _fractions(self, log_q: Array, log_p: Array) -> Array:
@@ -73,63 +94,89 @@ class Limits:
             loss = np.where(np.isneginf(log_q), 0.0, log_q - log_p)[:, None]
             power = self.less_one[:, None] * loss
             moment = logsumexp(log_q[:, None] + power, axis=0)
-            if np.min(near := np.max(power, axis=0)) < 0.5:  # the outcomes are kept apart from 1 to spare cancellation
+            if power.size and np.min(near := np.max(power, axis=0)) < 0.5:  # kept apart from 1 to spare cancellation
                 small = np.sum(np.exp(log_q[:, None]) * np.expm1(np.minimum(power, 0.5)), axis=0)
                 moment = np.where(near < 0.5, np.log1p(small), moment)
             share = np.asarray(moment / self.moment[:, None])
             return np.where(np.isnan(share), np.inf, share)
 
-    def binding(self, log_q: Array, log_p: Array, reach: float) -> Array:
+    def around(self, log_q: Array, log_p: Array, reach: float) -> Array:
         """Orders (less 1) around those at which pairs spend most in either direction."""
         top = [np.argmax(self._fractions(*pair), axis=0) for pair in ((log_q, log_p), (log_p, log_q))]
-        around = distinct(self.less_one[np.concatenate(top)])[:, None] * np.exp(reach * np.linspace(-1.0, 1.0, 9))
-        return np.ravel(around)
+        return np.ravel(distinct(self.less_one[np.concatenate(top)])[:, None] * np.exp(np.linspace(-reach, reach, 9)))
+
+    def largest_losses(self, logit: Array) -> Array:
+        """Losses t that a top block may have where there are two outcomes, nearly."""
+        q, h, moment = Prob.from_logit(logit), self.less_one[:, None], self.moment[:, None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # what one outcome alone allows
+            ahead = Prob.from_log_u(np.minimum((moment + h * q.log_u) / (1.0 + h), 0.0)).logit
+            back = Prob.from_log_q(np.minimum(((1.0 + h) * q.log_q - moment) / h, 0.0)).logit
+        top, log_q = np.min(np.minimum(ahead, back), axis=0, initial=1400.0) - logit, np.stack([q.log_u, q.log_q])
+        for _ in range(_ROUNDS):
+            moments = [_log_moment(log_q, np.stack([top, 0.0 * top]), power) for power in (1.0 + h, -h)]
+            top = _lowered(top, np.max(np.maximum(*moments) / moment, axis=0))
+        return np.asarray(top)
+
+    def losses(self, log_q: Array, top: Array) -> Array:
+        """Losses l that the limits allow, nearly, for a t at most as given.
+
+        s is solved for order by order, its effect on Z by Newton's method; then t is lowered for the other direction.
+        """
+        h, moment, rest = self.less_one[:, None], self.moment[:, None], np.exp(log_q[2])
+        loss = np.stack([top, 0.0 * top, 0.0 * top])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for _ in range(_ROUNDS):
+                log_z = _log_sum(log_q + loss)
+                room = moment - h * log_z
+                left = 1.0 - np.exp(np.minimum(np.log(np.exp(log_q[0] - h * loss[0]) + rest) - room, 0.0))
+                bad = (room + np.log(left) - log_q[1]) / h
+                slope = 1.0 - np.exp(log_q[1] + loss[1] - log_z) / left
+                bad = np.min((bad + loss[1]) / np.maximum(slope, 0.2) - loss[1], axis=0, initial=600.0)
+                loss[1] = np.where(rest > 0.0, -np.clip(bad, 0.0, self.largest_loss), 0.0)
+                loss[0] = _lowered(loss[0], np.max(_log_moment(log_q, loss, 1.0 + h) / moment, axis=0))
+        return loss
+
+
+def _log_sum(parts: Array) -> Array:
+    """``logsumexp`` along the first axis where not all are -inf."""
+    top = np.max(parts, axis=0)
+    return np.asarray(top + np.log(np.sum(np.exp(parts - top), axis=0)))
+
+
+def _log_moment(log_q: Array, loss: Array, power: Array) -> Array:
+    """``log E_Q[(P/Q)^power]``, P being proportional to ``Q e^loss``, shape (m, n)."""
+    return _log_sum(log_q[:, None] + power * loss[:, None]) - power * _log_sum(log_q + loss)
+
+
+def _lowered(loss: Array, spent: Array) -> Array:
+    """Losses lowered where too much is spent, which rises about like their square, or quicker."""
+    return np.asarray(loss * np.clip(spent, 1.0, 1e3) ** -0.4)
+
+
+def _posterior(log_q: Array, loss: Array) -> Array:
+    """Logarithms of P, proportional to ``Q e^loss``."""
+    log_p = log_q + loss
+    return log_p - logsumexp(log_p, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Mechanisms by columns x, shape (3, n).
 
-    They are log odds of the top block, log share of the bad outcome in the rest (0: two outcomes), log of the fraction
+    They are log odds of the top block, about ``log(A/δ)`` of the bad outcome (inf: two outcomes), log of the fraction
     by which the top block's loss falls short of the largest.
     """
 
     law: Blocks
     log_delta: float
-    limits: Limits
-    #: Log odds of top blocks, and how much larger V makes them.
-    farthest: tuple[Array, Array]
 
-    @classmethod
-    def of(cls, base: Guarantee, law: Blocks, log_delta: float, less_one: Array, places: Array) -> Candidates:
-        """With limits at some orders (less 1), and V at some log odds of the top block."""
-        places = distinct(places)
-        image = base.region(Prob.from_logit(places))
-        return cls(law, log_delta, Limits.of(base, less_one), (places, image.log_u - image.log_q - places))
-
-    def pair(self, x: Array, top_loss: Array, bad_loss: Array) -> tuple[Array, Array]:
-        """Logarithms of Q and P, shape (3, n)."""
-        top, share = Prob.from_logit(x[0]), np.minimum(x[1], 0.0)
-        log_q = np.stack([top.log_u, top.log_q + share, top.log_q + log1mexp(share)])
-        log_p = log_q + np.stack([top_loss, -bad_loss, np.zeros(top_loss.size)])
-        return log_q, log_p - logsumexp(log_p, axis=0)
-
-    def losses(self, x: Array) -> tuple[Array, Array]:
-        """Losses of the top block, and the largest ones of the bad outcome that the limits allow, but for rounding.
-
-        ``e^((a-1) D_a(Q||P)) = Z^(a-1) (q e^(-(a-1) t) + b e^((a-1) s) + r)``, ``Z = q e^t + b e^-s + r``; s is solved
-        for order by order, Z being nearly known.
-        """
-        two, h = x[1] >= 0.0, self.limits.less_one[:, None]
-        top = np.interp(x[0], *self.farthest) * np.where(two, 1.0, -np.expm1(np.minimum(x[2], 0.0)))
-        log_q, bad = self.pair(x, top, top)[0], np.full(top.size, np.inf)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for _ in range(4):
-                log_z = logsumexp(log_q + np.stack([top, -bad, 0.0 * top]), axis=0)
-                rest = np.logaddexp(log_q[0] - h * top, log_q[2])
-                room = self.limits.moment[:, None] - h * log_z
-                bad = np.min((logsubexp(np.maximum(room, rest), rest) - log_q[1]) / h, axis=0, initial=600.0)
-        return top, np.where(two, 0.0, np.clip(bad, 0.0, self.limits.largest_loss))
+    def masses_and_losses(self, x: Array, limits: Limits) -> tuple[Array, Array]:
+        """Logarithms of Q, and l, shape (3, n)."""
+        top, two, places = Prob.from_logit(x[0]), np.isposinf(x[1]), distinct(x[0])
+        bad = np.minimum(self.log_delta + x[1] - self.law.log_density(top), top.log_q - np.where(two, 0.0, 0.1))
+        log_q = np.stack([top.log_u, bad, logsubexp(top.log_q, bad)])
+        largest = limits.largest_losses(places)[np.searchsorted(places, x[0])]
+        return log_q, limits.losses(log_q, largest * np.where(two, 1.0, -np.expm1(x[2])))
 
     def epsilon(self, log_q: Array, log_p: Array) -> Array:
         """``log((A - δ)/A')`` of the bad outcome; -inf where that is not a number."""
@@ -143,13 +190,21 @@ class Candidates:
             value = logsubexp(np.maximum(log_a, self.log_delta), self.log_delta) - log_b
         return np.where(np.isnan(value) | np.isposinf(value), -np.inf, value)
 
-    def values(self, x: Array) -> Array:
-        """ε of each candidate, or about what is left of it when it gives way to limits that it breaks."""
-        losses = self.losses(x)
-        pair = self.pair(x, *losses)
-        value, over = self.epsilon(*pair), np.clip(self.limits.spent(*pair) - 1.0, 0.0, 9.0)
-        give = np.sum(losses, axis=0) + np.where(np.isfinite(value), np.abs(value), 0.0)
-        return np.asarray(value - 2.0 * over * give)
+    def best(self, x: Array, limits: Limits) -> Array:
+        """The best candidate of each column of x, shape (3, k, n)."""
+        log_q, loss = self.masses_and_losses(x.reshape(3, -1), limits)
+        value = self.epsilon(log_q, _posterior(log_q, loss)).reshape(x.shape[1:])
+        top = np.array([_first_of_best(column) for column in value.T])
+        return np.asarray(x[:, top, np.arange(top.size)])
+
+    def better(self, x: Array, limits: Limits, step: float) -> Array:
+        """The best of the points around each candidate."""
+        around = np.meshgrid(
+            *[step * np.array([0.0, -1.0, 1.0, -2.0, 2.0])] * 2, 2.0 * step * np.array([0.0, -1.0, 1.0])
+        )
+        points = x[:, None] + np.stack(around).reshape(3, -1, 1)
+        points[2] = np.clip(points[2], -9.0, -1e-3)
+        return self.best(points, limits)
 
 
 def few_outcomes_beside_slack(base: Guarantee, law: Law, log_delta: float) -> LowerBound | None:
@@ -173,37 +228,37 @@ def few_outcomes_beside_slack(base: Guarantee, law: Law, log_delta: float) -> Lo
     return few_outcomes(base, law, log_delta, np.linspace(first - 3.0, max(first + 9.0, 3.0), 12))
 
 
+@lru_cache(maxsize=8)
+def _limits(base: Guarantee) -> tuple[Limits, Limits]:
+    """At some orders and at all: the same for every law of K."""
+    return Limits.of(base, _COARSE), Limits.of(base, np.exp(np.arange(math.log(1e-6), math.log(_LAST) + _STEP, _STEP)))
+
+
 def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) -> LowerBound | None:
     """Best mechanism found from some log odds of the top block, then made to meet every order in both directions."""
-    around = np.linspace(places[0] - 9.0, places[-1] + 3.0, 120)
-    trial = Candidates.of(base, law, log_delta, _COARSE, around)
-    if trial.limits.less_one.size == 0:
+    limits, sure = _limits(base)
+    if limits.less_one.size == 0:
         return None
-    shares, short = np.linspace(max(log_delta - 6.0, -600.0), 0.0, 9), np.array([-6.0, -1.5, -0.4])
-    x = np.stack(np.meshgrid(places, shares, short, indexing="ij")).reshape(3, -1)
-    value, three = trial.values(x), x[1] < 0.0
-    best = _first_of_best(np.where(three, value, -np.inf))
-    far = np.abs(x[0] - x[0, best]) > 1.5
-    x = x[:, [best, *(_first_of_best(np.where(some, value, -np.inf)) for some in (three & far, ~three))]]
-    sure = Limits.of(base, np.exp(np.arange(math.log(1e-6), math.log(_LAST) + _STEP, _STEP)))
-    binding = _COARSE[::3]
-    for finest in (0.1, 0.02, 0.02):
-        x = _climb(trial.values, x, finest)
-        before, binding = binding, sure.binding(*trial.pair(x, *trial.losses(x)), finest**0.5)
-        less_one = np.concatenate([_COARSE[::3], before, binding])  # those before still bind
-        around = np.ravel(x[0] + finest * np.arange(-16.0, 16.5, 0.5)[:, None])
-        trial = Candidates.of(base, law, log_delta, less_one, around)
-        top = _first_of_best(trial.values(x))
-        x = x[:, top : top + 1]
-    losses = np.stack(trial.losses(x))
-    for _ in range(60):
-        pair = trial.pair(x, *losses)
-        over = float(sure.spent(*pair)[0]) - 1.0
+    found, less_one = Candidates(law, log_delta), _COARSE[::3]
+    grid = np.stack(np.meshgrid(places, _CHANCE, _SHORT, indexing="ij"))
+    some = grid[:, :, :-1].reshape(3, -1, 1), grid[:, :, -1:, :1].reshape(3, -1, 1)
+    x = np.concatenate([found.best(part, limits) for part in some], axis=1)
+    for reach, steps in _STAGES:
+        log_q, loss = found.masses_and_losses(x, limits)
+        less_one = np.concatenate([less_one, limits.around(log_q, _posterior(log_q, loss), reach)])
+        limits = Limits.of(base, less_one)
+        for step in steps:
+            x = found.better(x, limits, step)
+        x = found.best(x[:, :, None], limits)
+    log_q, loss = found.masses_and_losses(x, limits)
+    for trial in range(60):
+        log_p = _posterior(log_q, loss)
+        over = sure.spent(log_q, log_p, _STRIDE if base.orders is None else 1) - 1.0
         if over <= 0.0:
-            epsilon = float(trial.epsilon(*pair)[0]) - 1e-10
-            q, p = (tuple(part[np.isfinite(part)].tolist()) for part in pair)
+            epsilon = float(found.epsilon(log_q, log_p)[0]) - 1e-10
+            q, p = (tuple(part[np.isfinite(part)].tolist()) for part in (log_q, log_p))
             return LowerBound(max(epsilon, 0.0), "two outcomes" if len(q) == 2 else "three outcomes", (q, p))
-        losses = losses / (1.0 + over + 1e-9)
+        loss = loss / (1.0 + over * 2.0**trial + 1e-9)
     return None
 
 
@@ -211,20 +266,3 @@ def _first_of_best(value: Array) -> int:
     """The first of the largest values that are equal but for rounding."""
     top = float(np.max(value))
     return int(np.argmax(value >= top - _SAME * abs(top))) if math.isfinite(top) else int(np.argmax(value))
-
-
-def _climb(values: Callable[[Array], Array], x: Array, finest: float) -> Array:
-    """Pattern search: the best of the 27 points around each, then around that; smaller steps where none is better."""
-    around = np.stack(np.meshgrid(*[np.array([0.0, -1.0, 1.0])] * 3, indexing="ij")).reshape(3, -1)
-    width = np.outer([4.0, 10.0, 10.0], np.full(x.shape[1], finest))
-    for _ in range(40):
-        points = x[:, None] + around[:, :, None] * width[:, None]
-        points[1] = np.where(x[1] >= 0.0, 0.0, np.minimum(points[1], -1e-9))
-        points[2] = np.clip(points[2], max(math.log(finest) - 5.0, -9.0), -1e-3)
-        value = values(points.reshape(3, -1)).reshape(points.shape[1:])
-        top = np.array([_first_of_best(column) for column in value.T])
-        x = points[:, top, np.arange(top.size)]
-        width = np.where(top == 0, 0.5, 1.0) * width
-        if np.all(width[0] < finest):
-            break
-    return x
