@@ -36,9 +36,7 @@ Row = tuple[Node, ...]
 class Points(dict[float, float]):
     """Points of a curve in increasing order, and what the reader of the file should know about them."""
 
-    def __init__(self, points: Mapping[float, float]) -> None:
-        super().__init__(sorted(points.items()))
-        self.warnings: list[str] = []
+    warnings: Sequence[str] = ()
 
 
 def _picked(source: Source, item: Node, columns: Columns) -> Row:
@@ -103,12 +101,6 @@ def _of_mapping(source: Source, node: Node, columns: Columns) -> Sequence[Row]:
     return [*zip(*(value.children or (_NOTHING,) * lengths[0] for value in picked), strict=True)]
 
 
-def _add(source: Source, points: dict[float, float], x: float, y: float, what: str, at: Node) -> None:
-    if x in points and points[x] != y:
-        source.refuse(f"{what} {x:g} is given twice with different values ({points[x]!r} and {y!r}): keep one", at)
-    points[x] = y
-
-
 def read_rdp(path: str) -> Points:
     """Points of a Rényi curve: order (``inf``: pure differential privacy) to ε (``inf``: nothing is known)."""
     source = Source("rdp_file", path)
@@ -128,25 +120,27 @@ def parse_rdp_text(text: str) -> Points:
 
 def _curve(source: Source, rows: Iterable[Row]) -> Points:
     points: dict[float, float] = {}
-    kullback = False
     for order_node, value_node, *_ in rows:
         order = source.number(order_node, "order", infinite=True)
         source.require(order >= 1.0, f"order {order!r}: Rényi orders are larger than 1", order_node)
         value = source.number(value_node, f"epsilon at order {order:g}", infinite=True)
-        if value < 0.0:
-            source.refuse(f"epsilon {value!r} at order {order:g} is negative: a Rényi divergence never is", order_node)
-        if order > 1.0:
-            _add(source, points, order, value, "order", order_node)
-        kullback = kullback or order == 1.0
+        negative = f"epsilon {value!r} at order {order:g} is negative: a Rényi divergence never is"
+        source.require(value >= 0.0, negative, order_node)
+        _keep(source, points, "order", order, value, order_node)
+    kullback = points.pop(1.0, None) is not None
     source.require(points, "order 1.0: Rényi orders are larger than 1")
-    curve = Points(points)
-    if kullback:
-        curve.warnings.append("order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1")
-    _make_monotone(source, curve)
+    curve = Points(sorted(points.items()))
+    told = "order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1"
+    curve.warnings = [*([told] if kullback else []), *_made_monotone(source, curve)]
     return curve
 
 
-def _make_monotone(source: Source, curve: Points) -> None:
+def _keep(source: Source, points: dict[float, float], what: str, x: float, y: float, at: Node) -> None:
+    same = points.setdefault(x, y) == y
+    source.require(same, f"{what} {x:g} is given twice with different values ({points[x]!r} and {y!r}): keep one", at)
+
+
+def _made_monotone(source: Source, curve: Points) -> list[str]:
     """Replace every value by the smallest at any larger order: a divergence never falls as the order grows.
 
     An ε that was converted at a δ falls over several orders, as log(1/δ)/(order - 1) does, and rises after that,
@@ -157,7 +151,7 @@ def _make_monotone(source: Source, curve: Points) -> None:
     # accountants differ in the last digits from order to order
     falls = [(one, other) for one, other in itertools.pairwise(known) if other[1] < one[1] * (1.0 - 1e-6)]
     if not falls:
-        return
+        return []
     (low, before), (high, after) = falls[0]
     far = any(one[0] >= 2.0 and other[1] < one[1] * (1.0 - 1e-3) for one, other in falls)
     if far and known[-1][1] > falls[-1][1][1]:
@@ -168,10 +162,10 @@ def _make_monotone(source: Source, curve: Points) -> None:
     least = math.inf
     for order in reversed(list(curve)):
         least = curve[order] = min(curve[order], least)
-    curve.warnings.append(
+    return [
         f"the Rényi curve falls from {before:.6g} at order {low:g} to {after:.6g} at order {high:g}, "
         "which a divergence does not: smaller orders take the smallest value of any larger one"
-    )
+    ]
 
 
 def read_profile(path: str) -> Points:
@@ -187,10 +181,10 @@ def read_profile(path: str) -> Points:
             delta = max(10.0 ** max(min(log_delta, 1.0), -400.0), SMALLEST)
         else:
             delta = source.number(delta_node, f"delta at epsilon {epsilon:g}")
-        if not 0.0 <= delta <= 1.0:
-            source.refuse(f"delta {delta!r} at epsilon {epsilon:g} is not between 0 and 1", epsilon_node)
-        _add(source, points, epsilon, delta, "epsilon", epsilon_node)
-    profile = Points(points)
+        legal = 0.0 <= delta <= 1.0
+        source.require(legal, f"delta {delta!r} at epsilon {epsilon:g} is not between 0 and 1", epsilon_node)
+        _keep(source, points, "epsilon", epsilon, delta, epsilon_node)
+    profile = Points(sorted(points.items()))
     for (low, before), (high, after) in itertools.pairwise([(0.0, 1.0), *profile.items()]):
         if after > before * (1.0 + 1e-9):
             source.refuse(
@@ -290,19 +284,19 @@ def read_history(path: str) -> list[tuple[float, float, int]]:
     source = Source("history", path)
     tree = read_tree(source)
     if tree.kind == "mapping":
-        inner = next((value for key, value in tree.children if key.key == "history"), None)
-        if inner is None:
-            source.refuse("has no key history: give an Opacus state dict, or [[noise, rate, steps], ...]", tree)
-        tree = inner
-    if tree.kind != "list" or not tree.children:
-        source.refuse("the history is empty: expected [[noise, rate, steps], ...]", tree)
+        values = {key.key: value for key, value in tree.children}
+        told = "has no key history: give an Opacus state dict, or [[noise, rate, steps], ...]"
+        source.require("history" in values, told, tree)
+        tree = values["history"]
+    filled = tree.kind == "list" and tree.children
+    source.require(filled, "the history is empty: expected [[noise, rate, steps], ...]", tree)
     history = []
     for item in tree.children:
         source.require(item.kind == "list" and len(item.children) == 3, "an entry must be [noise, rate, steps]", item)
         noise, rate, steps = item.children
         sigma, share = source.number(noise, "the noise"), source.number(rate, "the sampling rate")
         source.require(sigma >= 0.0, f"the noise {sigma:g}: give a number >= 0", noise)
-        if not 0.0 < share <= 1.0:
-            source.refuse(f"the sampling rate {share:g} is not between 0 and 1: an entry is [noise, rate, steps]", rate)
+        told = f"the sampling rate {share:g} is not between 0 and 1: an entry is [noise, rate, steps]"
+        source.require(0.0 < share <= 1.0, told, rate)
         history.append((share, sigma, _whole(source, steps, "the number of steps")))
     return history

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -262,16 +262,10 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
 
 
 def json_text(value: Any, encoding: str = "utf-8") -> str:
-    """A plain value as JSON; what the encoding cannot say is escaped."""
+    """A plain value as JSON, in ASCII where the encoding does not have every letter."""
     import json  # as much start-up as all of this module
 
-    return _sayable(lambda plain: json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False) + "\n", encoding)
-
-
-def _sayable(write: Callable[[bool], str], encoding: str) -> str:
-    """A text in full where the encoding can say it, else in ASCII."""
-    text = write(False)
-    return text if text.encode(encoding, "ignore").decode(encoding) == text else write(True)
+    return json.dumps(value, indent=2, ensure_ascii=not encoding.lower().startswith("utf"), allow_nan=False) + "\n"
 
 
 def yaml_text(value: Any, encoding: str = "utf-8") -> str:
@@ -294,7 +288,8 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
     layout: dict[str, Any] = {"Dumper": Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
-    return _sayable(lambda ascii: yaml.dump(value, allow_unicode=not ascii, **layout), encoding)
+    text: str = yaml.dump(value, allow_unicode=encoding.lower().startswith("utf"), **layout)
+    return text
 
 
 def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:

@@ -20,8 +20,8 @@ from pathlib import Path
 import click
 
 import hpcalc
-from hpcalc.cli.app import SUMMARIES, cli
-from hpcalc.cli.command import Option
+from hpcalc.cli.app import cli
+from hpcalc.cli.command import SUMMARIES, Option
 from hpcalc.cli.options import NOTES, command
 from hpcalc.cli.types import choice
 from hpcalc.files import shipped

@@ -15,7 +15,7 @@ from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
 from hpcalc.cli.progress import Progress
 from hpcalc.errors import ExitCode
-from hpcalc.laws import make_law
+from hpcalc.laws.family import DEFAULT_FAMILIES, make_law
 
 __all__ = ["bound", "compare", "convert", "draw", "failed", "plan", "total", "utility"]
 
@@ -28,9 +28,9 @@ def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
-    asked = {"max_epsilon": case["max_epsilon"], "explain": case["explain"]}
+    asked = {**case.chosen("max_epsilon", "explain"), **_priced(case, base)}
     with Progress() as progress:
-        return questions.bound(base, law, **asked, **_priced(case, base), progress=progress)
+        return questions.bound(base, law, **asked, progress=progress)
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -40,20 +40,20 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     deltas = {one["delta"] for one, _ in others} if case.source("delta") is None else {case["delta"]}
     if len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
-    from hpcalc.questions.release import total as together
-
     results = {str(one.name): result for one, result in others}
-    return together(results, delta=max(deltas), conversion=case["conversion"], max_epsilon=case["max_epsilon"])
+    return questions.total(results, delta=max(deltas), **case.chosen("conversion", "max_epsilon"))
 
 
 def convert(case: Case) -> Any:
     """``hpcalc convert``."""
-    asked = {key: case[key] for key in ("epsilon", "delta", "to", "conversion", "orders")}
+    asked = case.chosen("epsilon", "delta", "to", "conversion", "orders")
     if case["epsilon"] is not None:
-        if case["to"] != "approx-dp":
-            case.refuse("epsilon", f"asks for a delta, which --to {case['to']} has not: leave one of them out")
-        if case.source("delta") not in (None, ENVIRONMENT):
-            case.refuse("epsilon", "asks for the delta of this epsilon: leave --delta out")
+        told = f"asks for a delta, which --to {case['to']} has not: leave one of them out"
+        default = case.source("delta") in (None, ENVIRONMENT)
+        case.require(
+            ("epsilon", case["to"] == "approx-dp", told),
+            ("epsilon", default, "asks for the delta of this epsilon: leave --delta out"),
+        )
         asked["delta"] = None
     return questions.convert(inputs.guarantee(case), **asked)
 
@@ -65,12 +65,12 @@ def utility(case: Case) -> Any:
 
 def _priced(case: Case, base: Any) -> dict[str, Any]:
     """What every question about a price is told beside the guarantee of one run and the law."""
-    return {**inputs.release(case, base), **{key: case[key] for key in ("delta", "method", "conversion", "orders")}}
+    return {**inputs.release(case, base), **case.chosen("delta", "method", "conversion", "orders")}
 
 
 def _scored(case: Case) -> dict[str, Any]:
     """What is known of how good a run is."""
-    return {"success_rate": case["success_rate"], "scores": inputs.scores(case), "minimize": case["minimize"]}
+    return {**case.chosen("success_rate", "minimize"), "scores": inputs.scores(case)}
 
 
 def compare(case: Case) -> Any:
@@ -91,7 +91,7 @@ def compare(case: Case) -> Any:
 
 def _footing(case: Case) -> dict[str, Any]:
     """On what the laws are compared; the law that a spec file states is a marked row, and its mean is everyone's."""
-    footing = {key: case[key] for key in _FOOTING}
+    footing = case.chosen(*_FOOTING)
     if case["dist"] is None:
         return footing
     parameters = inputs.law_parameters(case)
@@ -101,22 +101,18 @@ def _footing(case: Case) -> dict[str, Any]:
 
 
 def _selection(case: Case, laws: Any, progress: Progress) -> Any:
-    from hpcalc.questions.selection import compare_selection
-
-    for key in ("at_success", "sweep", "success_rate", "scores", "plot"):
-        if case[key] is not None:
-            case.refuse(key, "does not go with --selection, which asks for the error of choosing one candidate")
+    told = "does not go with --selection, which asks for the error of choosing one candidate"
+    others = ("at_success", "sweep", "success_rate", "scores", "plot")
+    case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
-    asked = {"laws": laws, "mean": case["mean"], "delta": case["delta"], "progress": progress}
-    base = inputs.some_guarantee(case)
-    return compare_selection(case["selection"], sensitivity, case["at_epsilon"], base=base, **asked)
+    asked = {"base": inputs.some_guarantee(case), "laws": laws, **case.chosen("mean", "delta")}
+    return questions.compare_selection(case["selection"], sensitivity, case["at_epsilon"], **asked, progress=progress)
 
 
 def plan(case: Case) -> Any:
     """``hpcalc plan``."""
     goal = case["solve_for"]
-    keys = ("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
-    asked: dict[str, Any] = {key: case[key] for key in keys}
+    asked = case.chosen("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
     asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
     base: Any = None
     if goal in (None, "runs"):
@@ -145,14 +141,9 @@ def _laws(case: Case) -> dict[str, Any]:
             scales = (*LAWS[named["dist"]].scales[:1], "mean")
             named = {key: named[key] for key in named if key not in scales or case.source(key) == COMMAND_LINE}
         return {"runs": named, "laws": laws}
-    if case["mean"] is not None and runs:
-        case.refuse("mean", "is what plan solves for: leave it out")
-    modifiers = {key: case[key] for key in _MODIFIERS if case[key]}
-    if modifiers:
-        from hpcalc.laws.family import DEFAULT_FAMILIES
-
+    if modifiers := {key: case[key] for key in _MODIFIERS if case[key]}:
         laws = [{**law, **modifiers} for law in laws or [family.document() for family in DEFAULT_FAMILIES]]
-    return {"laws": laws, **({"mean": case["mean"]} if case["mean"] is not None else {})}
+    return {"laws": laws, "mean": case["mean"]}
 
 
 class Plain:
@@ -177,10 +168,10 @@ def failed(command: str | None, error: Exception) -> Plain:
 
 def draw(case: Case) -> Plain:
     """``hpcalc draw``."""
-    if case["count"] > _MOST:
-        case.refuse("count", f"give at most {_MOST}")
-    if case["dist"] in NOT_DRAWN:
-        case.refuse("dist", NOT_DRAWN[case["dist"]])
+    case.require(
+        ("count", case["count"] <= _MOST, f"give at most {_MOST}"),
+        ("dist", case["dist"] not in NOT_DRAWN, NOT_DRAWN.get(case["dist"], "")),
+    )
     law = inputs.law(case)
     told = {"dist": law.name, **law.parameters(), "mean": law.mean, "prob_zero": law.prob_zero}
     entropy = random.SystemRandom()

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
 from hpcalc import __version__
-from hpcalc.cli.command import HELP, Command, Option, tell, write_options
+from hpcalc.cli.command import HELP, SUMMARIES, Command, Option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
 from hpcalc.files import did_you_mean, shipped, shown
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
-__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "SUMMARIES", "cli", "run"]
+__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
 
 CLOSED_PIPE = 141  # 128 + SIGPIPE, as the shell reports tools that die of it
 INTERNAL_ERROR = 70  # EX_SOFTWARE: a bug, never to be taken for the gate's 1 or for the user's mistake
-
-SUMMARIES = {
-    "bound": "Privacy cost of a whole hyperparameter search, beside one run's.",
-    "convert": "From one kind of guarantee to another.",
-    "utility": "What a random number of runs is worth, and how long it takes.",
-    "compare": "Laws of the number of runs side by side.",
-    "plan": "Solve for the law, or the noise, that meets a privacy target.",
-    "draw": "Draw the number of runs for one search.",
-}
 
 
 class Program(click.Group):
@@ -41,23 +32,17 @@ class Program(click.Group):
             return None
         from hpcalc.cli.options import command
 
-        found = command(cmd_name)
-        found.short_help = SUMMARIES[cmd_name]  # for completion
-        return found
+        return command(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it, with the commands named when none is given."""
         if not args and not ctx.resilient_parsing:
             raise click.UsageError(f"no command: choose {', '.join(SUMMARIES)}", ctx)
         rest = super().parse_args(ctx, args)
-        if ctx.resilient_parsing:
-            return rest
-        for key, text in (
-            ("help", ctx.get_help),
-            ("version", lambda: f"hpcalc {__version__}"),
-            ("schema", lambda: shipped("schema.json").rstrip("\n")),
-        ):
-            if ctx.params[key]:
+        texts: dict[str, Callable[[], str]] = {"help": ctx.get_help, "version": lambda: f"hpcalc {__version__}"}
+        texts["schema"] = lambda: shipped("schema.json")
+        for key, text in texts.items():
+            if ctx.params[key] and not ctx.resilient_parsing:
                 tell(ctx, text())
         return rest
 

@@ -103,6 +103,10 @@ class Case:
         option = self.options.get(key)
         return self.values.get(key, option.fallback if option is not None else None)
 
+    def chosen(self, *keys: str) -> dict[str, Any]:
+        """The values of some options."""
+        return {key: self[key] for key in keys}
+
     def source(self, key: str) -> int | None:
         """Where the option's value comes from; None where it is the default."""
         return self.given[key].source if key in self.given else None

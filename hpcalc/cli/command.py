@@ -15,7 +15,8 @@ import click
 from hpcalc.errors import InvalidInput
 from hpcalc.output.streams import write_stdout
 
-__all__ = ["COMMAND_LINE", "ENVIRONMENT", "HELP", "SPEC", "Command", "Given", "Option", "tell", "write_options"]
+__all__ = ["COMMAND_LINE", "ENVIRONMENT", "HELP", "SPEC", "SUMMARIES", "Command", "Given", "Option", "tell",
+           "write_options"]  # fmt: skip
 
 
 class Option(click.Option):
@@ -67,6 +68,14 @@ class Option(click.Option):
         return read if self.nargs > 1 else read[0]
 
 
+SUMMARIES = {
+    "bound": "Privacy cost of a whole hyperparameter search, beside one run's.",
+    "convert": "From one kind of guarantee to another.",
+    "utility": "What a random number of runs is worth, and how long it takes.",
+    "compare": "Laws of the number of runs side by side.",
+    "plan": "Solve for the law, or the noise, that meets a privacy target.",
+    "draw": "Draw the number of runs for one search.",
+}
 COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
 
 
@@ -86,7 +95,7 @@ HELP = Option("help", "", None, "Show this message and exit.", in_spec=False, sh
 
 def tell(ctx: click.Context, text: str) -> NoReturn:
     """Print something and end."""
-    write_stdout(text + "\n")
+    write_stdout(text.rstrip("\n") + "\n")
     ctx.exit()
 
 
@@ -119,7 +128,7 @@ class Command(click.Command):
         self.options = {option.key: option for option in [*options, HELP]}
         self.examples, self.notes = examples, notes
         typed: list[click.Parameter] = [option for option in self.options.values() if not option.spec_only]
-        super().__init__(name, params=typed, help=help, add_help_option=False)
+        super().__init__(name, params=typed, help=help, short_help=SUMMARIES[name], add_help_option=False)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; what they mean is for :class:`~hpcalc.cli.case.Case`."""
@@ -129,12 +138,10 @@ class Command(click.Command):
             error.ctx = error.ctx or ctx  # Click's parser leaves it out of some errors
             raise
         # lists of raw texts, True for a flag; Click before 8.3 leaves None where there is nothing
-        texts = {key: (True,) if value is True else value for key, value in found.items()}
         ctx.obj = {
-            key: Given(tuple(each), self.options[key].flag)
-            for key, each in texts.items()
-            if isinstance(each, (list, tuple))
-        }
+            key: Given((True,) if value is True else tuple(value), self.options[key].flag)
+            for key, value in found.items() if value is True or isinstance(value, list)
+        }  # fmt: skip
         if "help" in ctx.obj and not ctx.resilient_parsing:
             tell(ctx, ctx.get_help())
         if rest and not ctx.resilient_parsing:

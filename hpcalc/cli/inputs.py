@@ -85,15 +85,14 @@ def _parts(case: Case) -> Iterator[Guarantee]:
 def _item(part: Case) -> Guarantee:
     """One guarantee within a case."""
     try:
-        parts = list(_parts(part))
-        if not parts:
-            names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
-            raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-        return repeat(compose(*parts), part["times"] or 1)
+        if parts := list(_parts(part)):
+            return repeat(compose(*parts), part["times"] or 1)
     except InvalidInput as error:
         if error.parameter not in part.given:
             raise CommandLineError(f"{_at(part)}{error}") from error
         raise part.located(error) from error
+    names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
+    raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
 
 
 def _at(part: Case) -> str:
@@ -185,8 +184,6 @@ def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool 
         if optional:
             return {}
         raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(DISTS)}")
-    both = {"clamp_runs", "max_runs"} <= parameters.keys()
-    case.require(("clamp_runs", not both, "is another law than --max-runs: keep one of them"))
     if case[dist] == "composition" and case["candidates"] is not None:
         parameters["k"] = getattr(base, "total", 1)
     if "pmf" in parameters:
@@ -202,24 +199,17 @@ def law(case: Case, base: Guarantee | None = None) -> RunCount:
 def laws_named(case: Case) -> list[dict[str, Any]] | None:
     """What every ``--law`` names, as :func:`law_parameters`; None if none, so that the command takes its own laws."""
     laws: list[dict[str, Any]] = [parse_law(text) for text in case["law"] or ()]
-    for one in laws:
-        if isinstance(one.get("pmf"), str):
-            one["pmf"] = read_pmf(one["pmf"])
-    return laws or None
+    return [law | {"pmf": read_pmf(law["pmf"])} if isinstance(law.get("pmf"), str) else law for law in laws] or None
 
 
 def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
     """Keyword arguments of the privacy questions: only what was given."""
     out = {key: case[key] for key in ("searches", "density", "examples", "unit", "subset") if case[key] is not None}
-    subset, both = case["subset"], {"then", "subset"} <= case.given.keys()
-    low, high = case["density"] or (1.0, 1.0)
     case.require(
-        ("subset", subset != "auto" or "target_epsilon" in case.options,
+        ("subset", case["subset"] != "auto" or "target_epsilon" in case.options,
          "auto is for 'hpcalc plan', which looks for the best rate: give a number"),
-        ("subset", subset in (None, "auto") or 0.0 < subset < 1.0, "give a sampling rate between 0 and 1, e.g. 0.1"),
-        ("then_on", both or "then_on" not in case.given,
+        ("then_on", {"then", "subset"} <= case.given.keys() or "then_on" not in case.given,
          "says what --then saw of the records beside a --subset: give both"),
-        ("density", 0.0 < low <= 1.0 <= high, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH"),
         ("density", "density" not in out or case["dist"] not in ("threshold", "composition"),
          f"does not go with --dist {case['dist']}: its runs are not draws from one prior"),
         *(("method", case["method"] != "paper" or key not in out, f"the paper has no bound for --{key}: leave it out")

@@ -9,6 +9,7 @@ from typing import Any
 from hpcalc.catalog import LAWS
 from hpcalc.cli.case import Case, CommandLineError, Layer, shown
 from hpcalc.cli.command import COMMAND_LINE, Command
+from hpcalc.cli.explain import explanation
 from hpcalc.cli.options import command as named
 from hpcalc.cli.spec import cases_of, spec_text
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
@@ -36,8 +37,6 @@ def execute(command: Command, typed: Layer) -> int:
     for case, result in answered:
         document = result.document()
         if case["explain"] and not _failed(result):
-            from hpcalc.cli.explain import explanation
-
             document |= explanation(result, document, case)
         documents.append({"name": case.name, **document} if case.name is not None else document)
     good = [(case, result) for case, result in answered if not _failed(result)]

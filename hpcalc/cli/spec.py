@@ -227,12 +227,12 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
     if not given:
         return (1.0 / count,) * count
     unknown = [node.text.strip().lower() == "unknown" for node in given]
-    if len(given) != count:
-        source.refuse(f"{len(given)} of {count} settings have a weight: give all of them one, or none", given[0])
-    if all(unknown):
+    some = f"{len(given)} of {count} settings have a weight: give all of them one, or none"
+    source.require(len(given) == count, some, given[0])
+    mixed = "weight unknown beside known ones: give all of them, or unknown for every setting"
+    source.require(len(set(unknown)) == 1, mixed, given[0])
+    if unknown[0]:
         return None
-    if any(unknown):
-        source.refuse("weight unknown beside known ones: give all of them, or unknown for every setting", given[0])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
         source.require(weight >= 0.0, f"weight {weight:g}: give probabilities >= 0", node)

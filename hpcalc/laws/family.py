@@ -73,7 +73,7 @@ def _check_keys(dist: str, given: dict[str, object]) -> None:
         ("mean", mean, mean is None or scale not in given, f"give either mean or {scale}, not both"),
         *((key, "(missing)", key in given or (key == scale and mean is not None),
            f"{dist} needs {key}{' or mean' if key == scale else ''}") for key in row.parameters),
-        ("clamp_runs", clamped, once, "give either max_runs or clamp_runs: two different laws"),
+        ("clamp_runs", clamped, once, "is another law than --max-runs: keep one of them"),
         ("at_least_one", some, isinstance(some, (bool, np.bool_)), "give true or false"),
     )  # fmt: skip
 

@@ -10,7 +10,8 @@ from typing import Any
 from hpcalc.catalog import load
 
 _HOME = {
-    "bound": "search_cost", "compare": "comparing", "convert": "conversions", "plan": "planning", "utility": "measures",
+    "bound": "search_cost", "compare": "comparing", "compare_selection": "selection", "convert": "conversions",
+    "plan": "planning", "total": "release", "utility": "measures",
 }  # fmt: skip
 
 
