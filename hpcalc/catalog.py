@@ -33,13 +33,9 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Law(NamedTuple):
-    """A law of K, by the name it has as ``--dist``.
+    """A law of K, by the name it has as ``--dist``; its class takes ``parameters`` in their order."""
 
-    The constructor of its class, ``target`` as dotted text, takes ``parameters`` in their order; where
-    :attr:`has_mean` there is a class method ``with_mean(mean, **others)``.
-    """
-
-    target: str
+    target: str  # its class, as dotted text
     parameters: tuple[str, ...]  # keys of PARAMETERS, in the order of the command line
     title: str  # its name for people
     scales: tuple[str, ...] = ()  # what sets how often a search runs, and may be left open; --mean replaces the first
@@ -49,7 +45,7 @@ class Law(NamedTuple):
 
     @property
     def has_mean(self) -> bool:
-        """Whether ``--mean`` may stand for the scale: a whole number of runs is its own mean."""
+        """Whether ``--mean`` (and ``with_mean``) may stand for the scale: a whole number of runs is its own mean."""
         return bool(self.scales) and (self.scales[0] not in PARAMETERS or PARAMETERS[self.scales[0]].domain != "whole")
 
 
@@ -81,9 +77,9 @@ DISTS = tuple(LAWS)
 
 
 class Guarantee(NamedTuple):
-    """A guarantee of one run, by the name of its option; ``target`` is its class, as dotted text."""
+    """A guarantee of one run, by the name of its option."""
 
-    target: str
+    target: str  # its class, as dotted text
     arity: int  # numbers the option takes; 0: one text (points of a curve) or, where metavar is FILE, a file
     metavar: str
     help: str
@@ -119,12 +115,9 @@ GUARANTEES: dict[str, Guarantee] = {
 
 
 class Method(NamedTuple):
-    """A bound on a whole search, by the name it has as ``--method`` and in answers.
+    """A bound on a whole search, by the name it has as ``--method`` and in answers."""
 
-    ``group`` is ``paper`` (as published), ``refined`` or ``""``: of no group, under ``best`` and by its name alone.
-    """
-
-    group: str
+    group: str  # "paper" (as published), "refined" or "": of no group, under "best" and by its name alone
     title: str
     citation: str
 

@@ -7,9 +7,8 @@ A Rényi curve turns into (ε, δ) by one of these rules, from loose to tight:
   is Papernot and Steinke 2022, Lemma 14),
 * ``exact``: the mechanism's own privacy profile where it is known, else the best that the Rényi curve alone allows.
 
-Every order gives a valid answer, so the search over orders can only cost tightness, never soundness. Orders run over
-the whole of (1, inf) for curves known there: the optimum is never the end of a grid. Everything is in logarithms: a δ
-of 1e-534 is an answer, 0.0 is not.
+Every order gives a valid answer, so the search over orders can only cost tightness, never soundness. Everything is in
+logarithms: a δ of 1e-534 is an answer, 0.0 is not.
 
 References
 ----------
@@ -58,7 +57,7 @@ class RenyiCurve:
     run: Guarantee | None = None  # the one run that has this curve outside that event, where it is no search
 
 
-def _curve_of(base: Guarantee | RenyiCurve, orders: Array | None = None) -> RenyiCurve:
+def _curve_of(base: Guarantee | RenyiCurve, orders: Array | None) -> RenyiCurve:
     """The curve of one run, to be tried at these orders (None: at its own)."""
     if isinstance(base, RenyiCurve):
         return base

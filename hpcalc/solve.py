@@ -66,10 +66,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Crossing(Generic[T]):
-    """The boldest printable number that passes, and the next, which fails, with what the function returned there.
-
-    Each is None where there is none.
-    """
+    """The boldest printable number that passes, and the next, which fails, each with its answer, or None."""
 
     value: float | None
     answer: T | None
@@ -179,8 +176,8 @@ def log_minimum(
 ) -> tuple[float, float]:
     """Where a function is least, and its value there (inf where every one is), by a grid that narrows around it.
 
-    It starts from evenly spaced ``x`` and may move within ``reach`` while the least value lies at its end; each grid
-    is ``pieces`` times narrower than the one before, down to steps of ``accuracy``.
+    It starts from evenly spaced ``x`` and may move within ``reach`` while the least value lies at its end; each grid is
+    ``pieces`` times narrower than the one before, down to steps of ``accuracy``.
 
     Examples
     --------
@@ -189,16 +186,14 @@ def log_minimum(
     1.23
     """
     low, high = (float(x[0]), float(x[-1])) if reach is None else reach
-    step = float(x[1] - x[0])
+    step, moving = float(x[1] - x[0]), True
     best_place, best = float(x[0]), math.inf
-    moving = True
     while True:
-        found = values(x)
+        found, width = values(x), float(x[-1] - x[0])
         top = int(np.argmin(found))
         better = float(found[top]) < best
         if better:
             best_place, best = float(x[top]), float(found[top])
-        width = float(x[-1] - x[0])
         if moving and better and top == 0 and x[0] > low:
             x = x - min(width, float(x[0]) - low)
         elif moving and better and top == x.size - 1 and x[-1] < high:

@@ -1,20 +1,12 @@
 """Guarantees of ONE run of the base algorithm.
 
-Each class answers three questions, whatever it was given as:
+Each class answers three questions, whatever it was given as, and every bound on a whole search needs nothing else:
 
-* ``rdp(orders)``: Rényi divergence bound at each order (Mironov 2017),
+* ``rdp(orders)``: Rényi divergence bound at each order (I. Mironov, "Rényi differential privacy", CSF 2017),
 * ``log_profile(t)``: log of the privacy profile, the largest hockey-stick divergence of order ``exp(t)`` in either
   direction,
-* ``region(u)``: the largest probability ``v`` that a neighbouring input may give to an event of probability ``u``
-  (one minus the trade-off curve of Dong, Roth and Su 2019). It is concave, increasing and at least ``u``.
-
-Every bound on a whole search needs nothing else, so a new kind of guarantee is one new class here.
-
-References
-----------
-.. [1] I. Mironov, "Rényi differential privacy", CSF 2017.
-.. [2] J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", JRSS-B 84 (2022).
-.. [3] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+* ``region(u)``: the largest probability ``v`` that a neighbouring input may give to an event of probability ``u``, one
+  minus the trade-off curve (J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", JRSS-B 84, 2022).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
 from hpcalc.guarantees.mechanisms import OneNumber, PureDP
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.region import region_from_rdp, search_orders, smaller, tradeoff_from_rdp
+from hpcalc.guarantees.region import SEARCH_ORDERS, region_from_rdp, smaller, tradeoff_from_rdp
 from hpcalc.guarantees.tradeoff import Tradeoff, least_masses
 from hpcalc.logspace import Array, Prob, distinct, softplus
 
@@ -35,7 +35,7 @@ def cks_log_delta(orders: Array, rdp: Array, t: Array) -> Array:
     """
     h = orders - 1.0
     # log(1 - 1/order) as -log1p(1/h): h times the rounding of h/order would be added to log delta at large orders
-    return np.asarray(h * (rdp - t) - np.log(orders) - h * np.log1p(1.0 / h), dtype=float)
+    return np.asarray(h * (rdp - t) - np.log(orders) - h * np.log1p(1.0 / h))
 
 
 class CurveBase(Guarantee):
@@ -47,7 +47,7 @@ class CurveBase(Guarantee):
     def _profile_lines(self) -> tuple[Array, Array]:
         """Slopes and values at 0 of the lines in t that bound the log of the profile, one for each order."""
         # a profile is asked thousands of times, and some curves take milliseconds
-        grid = search_orders() if self.orders is None else self.orders[np.isfinite(self.orders)]
+        grid = SEARCH_ORDERS if self.orders is None else self.orders[np.isfinite(self.orders)]
         curve = self.rdp(grid)
         keep = np.isfinite(curve)
         return grid[keep] - 1.0, cks_log_delta(grid[keep], curve[keep], np.zeros(1))
@@ -141,9 +141,7 @@ class _Points(Guarantee):
     option = ""
     refusals = ("", "")
 
-    def __init__(
-        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, points: Points, values: Iterable[float] | None = None, *, echo: Any = None) -> None:
         object.__setattr__(self, "echo", echo)
         object.__setattr__(self, "warnings", tuple(getattr(points, "warnings", ())))  # what the reader of a file says
         if values is not None:
@@ -216,7 +214,7 @@ class RDPCurve(_Points, CurveBase):
     @property
     def orders(self) -> Array | None:  # type: ignore[override]
         given = self._finite_points[0]
-        return given if self.pure_epsilon == _INF else distinct(np.concatenate([given, search_orders()]))
+        return given if self.pure_epsilon == _INF else distinct(np.concatenate([given, SEARCH_ORDERS]))
 
     @property
     def pure_epsilon(self) -> float:
@@ -228,16 +226,15 @@ class RDPCurve(_Points, CurveBase):
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         known, value = self._finite_points
-        out = np.full(order.shape, _INF)
-        if known.size:
-            inside = order <= known[-1]
-            place = np.where(inside, order, known[-1])
-            chord = np.interp(place, np.append(1.0, known), np.append(0.0, (known - 1.0) * value)) / (place - 1.0)
-            # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
-            index = np.searchsorted(known, place)
-            between = np.where(known[index] == place, value[index], np.minimum(chord, value[index]))
-            out = np.where(inside, between, _INF)
-        return np.asarray(np.minimum(out, PureDP(self.pure_epsilon).rdp(order)), dtype=float)
+        out = PureDP(self.pure_epsilon).rdp(order)
+        if not known.size:
+            return out
+        place = np.minimum(order, known[-1])
+        chord = np.interp(place, np.append(1.0, known), np.append(0.0, (known - 1.0) * value)) / (place - 1.0)
+        # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
+        index = np.searchsorted(known, place)
+        between = np.where(known[index] == place, value[index], np.minimum(chord, value[index]))
+        return np.where(order <= known[-1], np.minimum(between, out), out)
 
     @property
     def _binding_orders(self) -> Array | None:
@@ -271,9 +268,7 @@ class ProfileCurve(_Points, DominatingPair):
     symmetric = True
     attained = True
 
-    def __init__(
-        self, points: Points, values: Iterable[float] | None = None, *, echo: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, points: Points, values: Iterable[float] | None = None, *, echo: Any = None) -> None:
         super().__init__(points, values, echo=echo)
         for name, value in zip(("loss", "log_p", "log_q"), least_masses(self._arrays, self._arrays), strict=True):
             object.__setattr__(self, name, value)

@@ -22,6 +22,8 @@ from hpcalc.logspace import Array, Indices, Prob, logsubexp
 _SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
 _FAR = np.geomspace(39.0, 1e4, 24)
 _SPARSE = np.concatenate([-_FAR[::-1], np.arange(-38.0, 38.1, 0.5), _FAR])
+#: Orders on which searches over all orders start, 1.06 apart in order-1: a profile's delta is off by less than 1e-3.
+SEARCH_ORDERS: Array = 1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06))
 _STEP = 1e-3  # of the differences of a Rényi curve, relative to order - 1
 _LEAST = 1e-8  # closer to order 1 nothing is gained, and these differences lose their digits
 _MOST = 1e8
@@ -43,17 +45,10 @@ class _Solved(NamedTuple):
         return better
 
 
-def search_orders() -> Array:
-    """Orders on which searches over all orders start."""
-    # 1.06 apart in order-1: the region is refined between them, a profile's delta is off by < 1e-3 of its value.
-    return np.asarray(1.0 + np.exp(np.arange(math.log(1e-4), math.log(1e8), 0.06)), dtype=float)
-
-
 def times_expm1(log_p: Any, x: Any) -> Array:
     """``p (e^x - 1)``; for large x the factors may leave the range of a double where the product does not."""
-    return np.asarray(
-        np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0)))
-    )
+    product: Array = np.where(x > 1.0, np.exp(log_p + x) - np.exp(log_p), np.exp(log_p) * np.expm1(np.minimum(x, 1.0)))
+    return product
 
 
 def _log_moment(h: Array, side: Any, v: Prob, u: Prob) -> tuple[Array, Array]:
@@ -107,9 +102,8 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
             break
         if not left.all():
             active, u = active[left], u.take(left)
-            h, budget, side, lo, hi, z, power, noise = (
-                part[left] for part in (h, budget, side, lo, hi, z, power, noise)
-            )
+            kept = (part[left] for part in (h, budget, side, lo, hi, z, power, noise))
+            h, budget, side, lo, hi, z, power, noise = kept
     return out
 
 
@@ -181,7 +175,7 @@ def _of_orders(base: Guarantee, u: Prob, orders: Array) -> _Solved:
 def _nodes(base: Guarantee) -> tuple[Array, _Solved]:
     """Logits of points solved over all orders: always the same ones, so that answers do not turn on other questions."""
     u = Prob.from_normal(_SPARSE)
-    return u.logit, _improved(base, u, u.logit, _of_orders(base, u, search_orders()[::12]))
+    return u.logit, _improved(base, u, u.logit, _of_orders(base, u, SEARCH_ORDERS[::12]))
 
 
 def _improved(base: Guarantee, u: Prob, logit: Array, near: _Solved) -> _Solved:

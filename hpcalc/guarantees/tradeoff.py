@@ -30,26 +30,16 @@ class Tails(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
-    """Points of W with supporting slopes, by increasing x.
+    """Points of W with supporting slopes, by increasing x from 0 to 1; the points are on or below W.
 
-    Attributes
-    ----------
-    x, w : Prob, shape (n,)
-        Q- and Q'-mass of the n events; ``x`` runs from 0 to 1. Each mass is kept as the logarithms of itself and of its
-        complement, so that both ends keep their digits.
-    log_slope : ndarray, shape (n,)
-        Logarithms of slopes, never decreasing: the line of slope ``exp(log_slope[i])`` through point i lies nowhere
-        above W. At the first point the slope to its right, ``-inf`` where W starts flat; at the last point anything
-        from the slope to its left on.
-    attained : bool
-        Whether one pair of laws has all the points: then the same points also make a mechanism, and a lower bound.
-        Otherwise the points are only on the safe side (on or below W).
+    The line of slope ``exp(log_slope[i])`` through point i lies nowhere above W; the slopes never decrease. At the first
+    point it is the slope to its right, ``-inf`` where W starts flat; at the last anything from the slope to its left on.
     """
 
-    x: Prob
-    w: Prob
+    x: Prob  # Q-mass of each event
+    w: Prob  # its Q'-mass
     log_slope: Array
-    attained: bool = False
+    attained: bool = False  # whether one pair of laws has all the points, which then make a mechanism, a lower bound
 
     def masses(self) -> tuple[Array, Array]:
         """Log masses of the outcomes between the points, under Q and Q', and of what Q' alone may have."""
