@@ -32,8 +32,8 @@ class Tails(NamedTuple):
 class Tradeoff:
     """Points of W with supporting slopes, by increasing x from 0 to 1; the points are on or below W.
 
-    The line of slope ``exp(log_slope[i])`` through point i lies nowhere above W; the slopes never decrease. At the first
-    point it is the slope to its right, ``-inf`` where W starts flat; at the last anything from the slope to its left on.
+    The line of slope ``exp(log_slope[i])`` through point i lies nowhere above W; slopes never decrease. At the first
+    point it is the slope to its right, ``-inf`` where W starts flat; at the last any from the slope to its left on.
     """
 
     x: Prob  # Q-mass of each event
