@@ -95,9 +95,7 @@ def excess(log_q: Array, log_p: Array, orders: Array, budget: Array) -> Array:
     return np.max(np.where(np.isnan(found), np.inf, found), axis=(0, 2)) - 1.0
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # What a mechanism proves
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def best_of_k(law: Law, log_mass: Array) -> Array:

@@ -43,9 +43,7 @@ def log(x: mpf) -> mpf:
     return mp.log(x) if x else -mp.inf
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # laws of K by their textbook forms, at a rank u from the best; who needs digits of 1 - f or near u = 1 asks for more
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def rank(log_u: float, log_q: float) -> tuple[mpf, mpf]:
@@ -164,9 +162,7 @@ def log_prob_zero(law: Law) -> mpf:
     return log(pgf(law, mpf(1)))
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # one run
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def loss_of(base: Guarantee) -> mpf:
@@ -242,9 +238,7 @@ def region(base: Guarantee, u: mpf, q: mpf) -> tuple[mpf, mpf]:
     raise TypeError(base)
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # conversions and the paper
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def cks_epsilon(order: mpf, divergence: mpf, log_delta: mpf) -> mpf:

@@ -73,7 +73,6 @@ def test_a_reviewer_checks_a_claim_of_fifty_runs(ask: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_gate_over_three_cases_one_without_a_limit(ask: Any) -> None:
     def gate(fine: str, final: int) -> tuple[int, str, str]:
         Path("privacy.yaml").write_text(
@@ -102,7 +101,6 @@ def test_a_gate_over_three_cases_one_without_a_limit(ask: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_researcher_exports_the_curve(ask: Any) -> None:
     search = ("bound", "--dist", "poisson", "--mu", "10", "--zcdp", "0.1")
     assert ask(*search, "--rdp-out", "search.csv", "-o", "search.json") == (0, "", "")
@@ -118,7 +116,6 @@ def test_a_researcher_exports_the_curve(ask: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_researcher_draws_the_search_and_the_laws(ask: Any) -> None:
     pytest.importorskip("matplotlib")
     base = ("--pure", "0.5")
@@ -129,7 +126,6 @@ def test_a_researcher_draws_the_search_and_the_laws(ask: Any) -> None:
         assert ET.parse(name).getroot().tag.endswith("svg")
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_notebook_session() -> None:
     run = hpcalc.compose(hpcalc.Gaussian(2.236), hpcalc.RDPCurve([2.0, 8.0, math.inf], [0.0, 0.0, 0.0]))

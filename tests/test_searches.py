@@ -284,6 +284,7 @@ def some_base(rng: np.random.Generator) -> Guarantee:
     return Composition(((parts[2], 1), (parts[3], 1))) if kind == 1 else parts[first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(3, 20))])
 def test_more_runs_never_cost_less(seed: int) -> None:
     rng = np.random.default_rng(700 + seed)

@@ -136,6 +136,7 @@ def test_equal_laws_lose_nothing_and_no_bound_says_less():
                 assert np.all(finite >= 0.0)
 
 
+@pytest.mark.slow
 def test_base_that_fails_with_small_probability():
     # every outcome is split in two: with probability delta0 the run also tells which input it had
     rng = random.Random(11)
@@ -161,6 +162,7 @@ def test_base_that_fails_with_small_probability():
                 pairs.assert_delta_at_most(epsilon, claimed, (bound.name, bound.citation, law, base))
 
 
+@pytest.mark.slow
 def test_conditional_sampling():
     rng = random.Random(17)
     checked = 0

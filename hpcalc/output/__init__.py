@@ -1,9 +1,7 @@
 """One result document, six ways to read it: table, YAML, JSON, CSV, Markdown, a statement for a paper.
 
-The numeric core returns plain documents with full-precision floats; everything that rounds, aligns, escapes or draws
-is in this package, and nothing here evaluates a bound. A number is rounded once, in the direction its type declares
-(:mod:`hpcalc.output.digits`), then written by the format. May import :mod:`hpcalc.questions`, whose results
-:mod:`hpcalc.output.panels` draws, and everything below.
+Nothing here evaluates a bound. A number is rounded once, in the direction its type declares
+(:mod:`hpcalc.output.digits`). May import :mod:`hpcalc.questions`, whose results :mod:`hpcalc.output.panels` draws.
 """
 
 from __future__ import annotations
@@ -28,9 +26,8 @@ def render(
 ) -> str:
     """A result's ``document()``, or ``{"cases": [...]}`` of several, as text that ends in a newline.
 
-    Numbers of ``echo``, which the user typed, are written as typed by machine formats; what the ``encoding`` cannot say
-    is written in ASCII. ``width`` (columns of the terminal, None for no limit) and ``colour`` are for tables, ``quiet``
-    leaves the headlines of tables and Markdown alone.
+    Machine formats write numbers of ``echo``, which the user typed, as typed; ``width`` (None for no limit) and
+    ``colour`` are for tables; ``quiet`` leaves the headlines of tables and Markdown alone.
     """
     if format in ("yaml", "json", "csv"):
         from hpcalc.files import json_text, yaml_text

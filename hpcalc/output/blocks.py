@@ -1,8 +1,7 @@
 """What a person reads in an answer: a headline, short tables, what a reviewer ticks.
 
-The answer is short: the headline, the numbers to hold it against, the law of K and one run in words, the checklist.
-Every bound that was evaluated, the Rényi curve and how the answer came about are shown where they were asked for, by
-``--explain``. Warnings are not shown: they go to stderr, and Markdown lists them.
+Every bound that was evaluated, the Rényi curve and how the answer came about are shown where ``--explain`` asked for
+them. Warnings are not shown: they go to stderr, and Markdown lists them.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import given, label, law_words, released, rows_of, run_words, spelled
+from hpcalc.output.phrases import given, in_words, label, law_words, released, rows_of, run_words, spelled
 
 __all__ = ["Block", "Grid", "Headline", "Notes", "view"]
 
@@ -51,16 +50,17 @@ class Grid:
 
 @dataclass(frozen=True)
 class Notes:
-    """Sentences; a ``checklist`` is ticked by a reviewer, who reads the first sentence of each."""
+    """Sentences, each with what stands in a footnote; a ``checklist`` is ticked by a reviewer."""
 
     title: str
-    items: tuple[str, ...]
+    items: tuple[tuple[str, str], ...]
     checklist: bool = False
 
 
 Block = Headline | Grid | Notes
 Document = Mapping[str, Any]
 Told = tuple[str, list[Block]]  # of one command: the headline, and what stands below
+_ASKED = ("then", "then_on", "subset", "searches", "density", "unit")  # how a search was run, and what is released
 
 
 def view(document: Document, *, quiet: bool = False) -> list[Block]:
@@ -102,38 +102,30 @@ def _at(case: Document) -> str:
     return f" at δ = {shown(case['delta'])}" if case.get("delta") is not None else ""
 
 
-def _pairs(title: str, items: Iterable[tuple[str, Any]]) -> list[Block]:
+def _pairs(case: Document, keys: Iterable[str], title: str = "") -> list[Block]:
     """Labels with their values, those that were told."""
-    kept = tuple((label(key), value if isinstance(value, str) else spelled(value))
-                 for key, value in items if value not in (None, "", [], {}))  # fmt: skip
+    kept = tuple((label(key), in_words(key, case[key])) for key in keys if case.get(key) not in (None, "", [], {}))
     return [Grid(title, ("", ""), kept)] if kept else []
 
 
-def _told(case: Document, *keys: str) -> list[tuple[str, Any]]:
-    return [(key, case.get(key)) for key in keys]
-
-
-def _asked(case: Document) -> list[tuple[str, Any]]:
-    """How the search was run and what else is released."""
-    then = "; ".join(map(run_words, case.get("then", ())))
-    return [("then", then), *_told(case, "then_on", "subset", "searches", "density", "unit")]
-
-
 def _notes(title: str, items: Iterable[Any] | None, checklist: bool = False) -> list[Block]:
-    kept = tuple(dict.fromkeys(map(str, items or ())))
-    return [Notes(title, kept, checklist)] if kept else []
+    """Sentences, each once; of a checklist all but the first sentence of each is for a footnote."""
+    parts = [item.partition(". ") if checklist else (item, "", "") for item in dict.fromkeys(map(str, items or ()))]
+    return [Notes(title, tuple((text + stop.strip(), rest) for text, stop, rest in parts), checklist)] if parts else []
 
 
 def _explained(case: Document) -> list[Block]:
     """Where it was asked for: every bound, the Rényi curve, how the answer came about."""
     told: Document = case.get("explain") or {}
-    blocks = [_grid(label(key), case[key]) for key in ("bounds", "rdp") if told and rows_of(case.get(key))]
     listed = {key: value for key, value in told.items() if isinstance(value, (list, tuple))}
-    blocks += _pairs(label("explain"), ((key, value) for key, value in told.items() if key not in listed))
-    for key, value in listed.items():
-        title = label(key).capitalize()
-        blocks += [_grid(title, value)] if rows_of(value) else _notes(title, value)
-    return blocks
+    blocks = [_listed(label(key), case.get(key)) for key in ("bounds", "rdp") if told]
+    blocks.append(_pairs(told, (key for key in told if key not in listed), label("explain")))
+    blocks += [_listed(label(key).capitalize(), value) for key, value in listed.items()]
+    return list(chain.from_iterable(blocks))
+
+
+def _listed(title: str, value: Any) -> list[Block]:
+    return [_grid(title, value)] if rows_of(value) else _notes(title, value)
 
 
 def _bound(case: Document) -> Told:
@@ -154,10 +146,9 @@ def _bound(case: Document) -> Told:
                ("every run paid for", _epsilon(case, "composition"), f"{composed.get('runs')} runs composed"),
                ("lower bound", _epsilon(case, "lower_bound"), str(how or "").replace("-", " "))]  # fmt: skip
     known = (True, "search" in case, "total" not in case, composed, lower)
-    inputs = [("base", run_words(case.get("base", {}))), ("law", law_words(case.get("law", {}))),
-              *_asked(case)]  # fmt: skip
-    listed = [_grid("Candidates", case["candidates"])] if rows_of(case.get("candidates")) else []
-    return text, [Grid("", ("", "", ""), tuple(compress(numbers, known)), 0), *_pairs("", inputs), *listed]
+    inputs = _pairs(case, ("base", "law", *_ASKED))
+    settings = _listed("Candidates", case.get("candidates"))
+    return text, [Grid("", ("", "", ""), tuple(compress(numbers, known)), 0), *inputs, *settings]
 
 
 def _convert(case: Document) -> Told:
@@ -165,7 +156,7 @@ def _convert(case: Document) -> Told:
     to = dict(case.get("to") or {})
     kind, rule = to.pop("kind", ""), case.get("conversion")
     by = f" ({rule})" if rule not in (None, kind) else ""
-    inputs = _pairs("", [("base", run_words(case.get("from", {}))), ("converted to", f"{kind}{by}")])
+    inputs = _pairs({**case, "converted to": f"{kind}{by}"}, ("from", "converted to"))
     if case.get("reason") is not None:
         return f"No finite answer: {case['reason']}.", inputs
     if "orders" in to:
@@ -188,16 +179,14 @@ def _utility(case: Document) -> Told:
         "p95_runs": "95 % of searches take at most {} runs",
     }
     text = "; ".join(words.format(shown(case[key])) for key, words in sentences.items() if case.get(key) is not None)
-    aside = ("hpcalc_version", "command", "name", "law", "explain", "warnings")
-    rest = [("law", law_words(case.get("law", {}))), *(item for item in case.items() if item[0] not in aside)]
-    return f"{text[:1].upper()}{text[1:]}.", _pairs("", rest)
+    aside = ("hpcalc_version", "command", "name", "explain", "warnings")
+    return f"{text[:1].upper()}{text[1:]}.", _pairs(case, (key for key in case if key not in aside))
 
 
 def _compare(case: Document) -> Told:
     """What the laws have in common, then the laws."""
-    footing = "".join(f" at {label(key)} {spelled(value)}"
-                      for key, value in _told(case, "mean", "at_epsilon", "at_success", "sweep")
-                      if value is not None)  # fmt: skip
+    footing = "".join(f" at {label(key)} {spelled(case[key])}" for key in ("mean", "at_epsilon", "at_success", "sweep")
+                      if case.get(key) is not None)  # fmt: skip
     if case.get("reason"):
         text = f"No law has a finite bound{_at(case)}: {case['reason']}"
     elif "selection" in case:
@@ -226,7 +215,7 @@ def _draw(case: Document) -> Told:
 def _run(case: Document, *keys: str) -> list[Block]:
     """One run beside its cost, and what else was given."""
     run = f"{run_words(case['base'])}; ε {_epsilon(case, 'single_run')}" if case.get("base") else ""
-    return _pairs("", [("base", run), *_asked(case), *_told(case, *keys)])
+    return _pairs({**case, "base": run}, ("base", *_ASKED, *keys))
 
 
 def _laws(case: Document, emphasis: int | None = None) -> list[Block]:
@@ -241,16 +230,14 @@ def _laws(case: Document, emphasis: int | None = None) -> list[Block]:
         hidden |= {"method", "lower_bound", "p50_runs", "p99_runs"}
         if all((row.get("prob_zero") or 0.0) < 0.01 for row in rows):  # more would be a warning
             hidden.add("prob_zero")
+    used = {key for row in rows for key, value in row.items() if value is not None and key not in hidden}
     joined, reasons = [], []
     for row in rows:
         words = law_words(row["law"], brief=True) if row.get("law") else ""
         named = ", ".join(str(part) for part in (row.get("mechanism"), words, row.get("noise")) if part)
-        if row.get("reason"):
-            reasons.append(f"{named}: {row['reason']}")
-        joined.append({"law": named, **{key: value for key, value in row.items() if key not in hidden}})
-    used = {key for row in joined for key, value in row.items() if value is not None}
-    grid = _grid("", [{key: row[key] for key in row if key in used} for row in joined], emphasis)
-    return [grid, *_notes("Remarks", reasons)]
+        joined.append({"law": named, **{key: value for key, value in row.items() if key in used}})
+        reasons += [f"{named}: {row['reason']}"] if row.get("reason") else []
+    return [_grid("", joined, emphasis), *_notes("Remarks", reasons)]
 
 
 def _grid(title: str, rows: Sequence[Document], emphasis: int | None = None) -> Block:
@@ -266,11 +253,10 @@ def _column(key: str, values: Sequence[Any]) -> list[str]:
     even = any(isinstance(value, float) and value != float(short(value)) for value in values)
 
     def cell(value: Any) -> str:
-        if isinstance(value, float) and key == "value":
-            return short(value)
-        if isinstance(value, float) and even and (value != 0.0 or isinstance(value, (Upper, Lower))):
-            return fixed(value)
-        return "" if value is None else spelled(value)
+        if not isinstance(value, float):
+            return "" if value is None else spelled(value)
+        decimals = even and (value != 0.0 or isinstance(value, (Upper, Lower)))
+        return short(value) if key == "value" else fixed(value) if decimals else shown(value)
 
     return [cell(value) for value in values]
 

@@ -1,9 +1,4 @@
-"""Rounding, by what a number is.
-
-A :class:`~hpcalc.logspace.Upper` is an upper bound and rounds up, a :class:`~hpcalc.logspace.Lower` rounds down. Any
-other float describes (a mean, a quantile, an order, what the user typed) and rounds to nearest. The name of a key
-never decides.
-"""
+"""Rounding, by what a number is: an ``Upper`` bound up, a ``Lower`` one down, any other float to nearest."""
 
 from __future__ import annotations
 
@@ -34,14 +29,10 @@ def significant(value: float, digits: int) -> float:
 
 
 def rounded(document: Any, echo: frozenset[float] = frozenset()) -> Any:
-    """The document as the machine formats write it: floats at ten significant digits, those that are not finite None.
-
-    A number among ``echo``, which the user typed, stays as it was typed.
-    """
+    """A document with floats at ten digits, unless they are in ``echo``; those that are not finite are None."""
     if isinstance(document, float):
-        if not math.isfinite(document):
-            return None
-        return float(document) if document in echo else significant(document, _MACHINE_DIGITS)
+        number = float(document) if document in echo else significant(document, _MACHINE_DIGITS)
+        return number if math.isfinite(number) else None
     if isinstance(document, Mapping):
         return {str(key): rounded(value, echo) for key, value in document.items()}
     if isinstance(document, (list, tuple)):

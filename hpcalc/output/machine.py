@@ -32,12 +32,10 @@ def csv_text(document: Mapping[str, Any]) -> str:
 
 def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     drawn = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else []
-    rows = case.get("rows") or drawn
     shared = {"name": case["name"]} if "name" in case else {}
-    if not rows:  # one answer, or none: then the reason is the answer
-        yield {**shared, **dict(_flatten({key: value for key, value in case.items() if key != "rows"}))}
     chosen = case.get("recommended") or {}
-    for index, row in enumerate(rows):
+    # one answer, or none: then the reason is the answer
+    for index, row in enumerate(case.get("rows") or drawn or [{key: case[key] for key in case if key != "rows"}]):
         mark = {"recommended": chosen["row"] == index} if "row" in chosen else {}
         yield {**shared, **dict(_flatten(row)), **mark}
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcalc.output.blocks import Block, Headline, Notes
-from hpcalc.output.phrases import sentence
 
 __all__ = ["markdown_text"]
 
@@ -17,7 +16,7 @@ def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
     footnotes: dict[str, int] = {}
     title = f"## hpcalc {cases[0].get('hpcalc_version', '')} {cases[0]['command']}"
     # it goes into a review, where nobody sees stderr
-    told = [f"{case['name']}: {item}" if case.get("name") else str(item)
+    told = [(f"{case['name']}: {item}" if case.get("name") else str(item), "")
             for case in cases for item in case.get("warnings") or ()]  # fmt: skip
     warnings = [Notes("Warnings", tuple(told))] if told else []
     parts = [title, *("\n".join(_lines(block, footnotes)) for block in (*blocks, *warnings))]
@@ -33,8 +32,7 @@ def _lines(block: Block, footnotes: dict[str, int]) -> Iterator[str]:
     if block.title:
         yield f"### {block.title}\n"
     if isinstance(block, Notes):
-        for item in block.items:
-            text, more = sentence(item) if block.checklist else (item, "")
+        for text, more in block.items:
             mark = f"[^{footnotes.setdefault(more, len(footnotes) + 1)}]" if more else ""
             yield f"- {'[ ] ' if block.checklist else ''}{_inline(text)}{mark}"
     elif block.pairs:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from hpcalc.output import render
 from hpcalc.output.blocks import Block, Headline, Notes, view
-from hpcalc.output.phrases import law_words, run_words, sentence
+from hpcalc.output.phrases import in_words
 from hpcalc.output.plots import figure_of, plot_result
 
 __all__ = ["Picture", "html", "markdown", "picture", "summary"]
@@ -18,8 +19,7 @@ def summary(answer: Any) -> str:
     """Two lines: the answer, and what was asked."""
     document = answer.document()
     first = render(document, "table", quiet=True).strip()
-    base, law = document.get("base") or document.get("from"), document.get("law")
-    asked = [*([run_words(base)] if base else []), *([law_words(law)] if law else [])]
+    asked = [in_words(key, document[key]) for key in ("base", "from", "law") if document.get(key)]
     if document.get("rows") is not None:
         asked.append(f"{len(document['rows'])} rows")
     return f"{first}\n{type(answer).__name__}: {'; '.join(asked)}"
@@ -42,22 +42,20 @@ def _html(block: Block) -> Iterator[str]:
         if block.title:
             yield f"<h4>{escape(block.title)}</h4>"
         if isinstance(block, Notes):
-            items = (f"☐ {sentence(item)[0]}" if block.checklist else item for item in block.items)
-            yield f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>"
+            mark = "☐ " if block.checklist else ""
+            yield f"<ul>{''.join(f'<li>{mark}{escape(text)}</li>' for text, _ in block.items)}</ul>"
         else:
             head = [("th", block.columns)] if any(block.columns) else []
-            rows = (
-                "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-                for tag, row in [*head, *(("td", row) for row in block.rows)]
-            )
+            rows = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+                    for tag, row in [*head, *(("td", row) for row in block.rows)])  # fmt: skip
             yield f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
+@dataclass(frozen=True, repr=False)
 class Picture:
     """A drawn answer, which a notebook shows by itself; ``svg`` is its text."""
 
-    def __init__(self, svg: str) -> None:
-        self.svg = svg
+    svg: str
 
     def __repr__(self) -> str:
         return f"<Picture, {len(self.svg)} characters of SVG: answer.plot('file.svg') writes a file>"

@@ -90,9 +90,9 @@ def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
     for family in families:
         eta = family.parameters.get("eta")
         own = _STYLES.get(family.dist if eta is None else f"{family.dist}:eta={eta:g}", _OTHERS[0])
-        taken = {style for _, style in looks.values()}
-        style = next((style for style in (own, *_OTHERS) if style not in taken), own)
-        looks.setdefault(family.label, (family.title.removeprefix("truncated ").replace(", eta", ", η"), style))
+        free = (style for style in (own, *_OTHERS) if all(style != taken for _, taken in looks.values()))
+        title = family.title.removeprefix("truncated ").replace(", eta", ", η")
+        looks.setdefault(family.label, (title, next(free, own)))
     return looks
 
 
@@ -154,17 +154,17 @@ def _compare(result: CompareResult) -> list[Panel]:
     caption = f"{run_words(result.base.describe())}; δ = {short(result.delta)}"
     caption += "" if swept else "; large marks: the rows"
     runs = Axis("mean number of runs E[K]", log=True)
-    return [Panel("Cost", runs, epsilon, series("runs", "cost"), caption),
-            *(Panel(title, epsilon, axis, (*series("cost", key), limit), caption)
-              for key, title, axis in _worth(aims))]  # fmt: skip
+    worth = _worth(aims, epsilon, lambda key: (*series("cost", key), limit), caption)
+    return [Panel("Cost", runs, epsilon, series("runs", "cost"), caption), *worth]
 
 
-def _worth(aims: Aims) -> list[tuple[str, str, Axis]]:
+def _worth(aims: Aims, x: Axis, series: Callable[[str], tuple[Series, ...]], caption: str) -> list[Panel]:
     """What a search finds; what was not asked for has no points, and no panel."""
-    success = f"Success (one run: {aims.success_rate or 0.0:g})"
-    return [("expected_quantile", "Quantile of the best run", Axis("expected quantile", most=1.0)),
-            ("success_probability", success, Axis("chance of success", least=0.0)),
-            ("expected_score", "Best score", Axis("expected best score"))]  # fmt: skip
+    found = {"expected_quantile": ("Quantile of the best run", Axis("expected quantile", most=1.0)),
+             "success_probability": (f"Success (one run: {aims.success_rate or 0.0:g})",
+                                     Axis("chance of success", least=0.0)),
+             "expected_score": ("Best score", Axis("expected best score"))}  # fmt: skip
+    return [Panel(title, x, axis, series(key), caption) for key, (title, axis) in found.items()]
 
 
 def _plan(result: PlanResult) -> list[Panel]:
@@ -184,9 +184,7 @@ def _plan(result: PlanResult) -> list[Panel]:
     target = f"ε <= {short(result.target_epsilon)} at " if result.target_epsilon is not None else ""
     run = f"{run_words(result.base.describe())}; " if result.base is not None else ""
     solved = Axis("runs, 95 % quantile", log=True) if by_runs else Axis(f"value of {result.best.solved_for}")
-    return [Panel(title, solved, axis, series(key),
-                  f"{run}{target}δ = {short(result.delta)}")
-            for key, title, axis in _worth(result.aims)]  # fmt: skip
+    return _worth(result.aims, solved, series, f"{run}{target}δ = {short(result.delta)}")
 
 
 def _utility(result: UtilityResult) -> list[Panel]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["given", "label", "law_words", "released", "rows_of", "run_words", "sentence", "spelled"]
+__all__ = ["given", "in_words", "label", "law_words", "released", "rows_of", "run_words", "spelled"]
 
 _LABELS = {
     "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
@@ -16,15 +18,15 @@ _LABELS = {
     "p50_runs": "median K", "p95_runs": "95 % K", "p99_runs": "99 % K", "p5": "5 %", "p95": "95 %",
     "expected_quantile": "E[quantile]", "success_probability": "P[success]", "expected_score": "E[best score]",
     "target_epsilon": "target ε", "max_epsilon": "limit ε", "at_epsilon": "ε", "at_success": "P[success]",
-    "law": "law of K", "base": "one run", "rdp": "Rényi curve of the whole search", "bounds": "Every bound evaluated",
-    "candidates": "Candidates", "explain": "How the answer came about",
+    "law": "law of K", "base": "one run", "from": "one run", "rdp": "Rényi curve of the whole search",
+    "bounds": "Every bound evaluated", "explain": "How the answer came about",
 }  # fmt: skip
 _FEW = 3  # more trainings are told by their range
 # key of a guarantee -> its name, and what its numbers are
 _RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "pure": ("pure DP", ("ε",)), "zcdp": ("zCDP", ("ρ",)), "approx_dp": ("(ε, δ)-DP", ("ε", "δ")),
-    "gaussian": ("Gaussian mechanism", ("noise multiplier",)), "laplace": ("Laplace mechanism", ("scale",)),
-    "dpsgd": ("DP-SGD", ("rate", "noise", "steps")),
+    "pure": ("pure DP", ("ε {}",)), "zcdp": ("zCDP", ("ρ {}",)), "approx_dp": ("(ε, δ)-DP", ("ε {}", "δ {}")),
+    "gaussian": ("Gaussian mechanism", ("noise multiplier {}",)), "laplace": ("Laplace mechanism", ("scale {}",)),
+    "dpsgd": ("DP-SGD", ("rate {}", "noise {}", "{} steps")),
 }  # fmt: skip
 _FILES = {"rdp_file": "Rényi curve of", "profile_file": "privacy profile of", "history": "DP-SGD history of"}
 
@@ -54,24 +56,20 @@ def _run(key: str, value: Any) -> str:
     if key == "candidates" and rows_of(value):
         more = f"; and {len(value) - 2} more" if len(value) > 2 else ""
         return f"one of {len(value)} settings ({'; '.join(map(run_words, value[:2]))}{more})"
-    each = value if isinstance(value, (list, tuple)) else [value]
     if key in _FILES:
-        return ", ".join(f"{_FILES[key]} {one}" for one in each)
+        return ", ".join(f"{_FILES[key]} {one}" for one in (value if isinstance(value, (list, tuple)) else [value]))
     if key == "rdp":
         points = value if isinstance(value, str) else ", ".join(":".join(map(given, point)) for point in value)
         return f"Rényi points {points}"
     if key not in _RUNS or isinstance(value, str):
         return f"{label(key)} {spelled(value)}"
     name, words = _RUNS[key]
-    if len(words) > 1 and not isinstance(each[0], (list, tuple)):
-        each = [each]
-    if key == "dpsgd" and len(each) > _FEW:
-        rates, noises, steps = zip(*each, strict=True)
+    rows = np.array(value, dtype=object).reshape(-1, len(words)).tolist()  # of which a whole number stays one
+    if key == "dpsgd" and len(rows) > _FEW:
+        rates, noises, steps = zip(*rows, strict=True)
         return f"{sum(steps)} DP-SGD steps, rate {_span(rates)}, noise {_span(noises)}"
-    told = (zip(words, one if isinstance(one, (list, tuple)) else [one], strict=True) for one in each)
-    return f"{name}, " + "; ".join(
-        ", ".join(f"{given(number)} steps" if word == "steps" else f"{word} {given(number)}" for word, number in one)
-        for one in told)  # fmt: skip
+    told = (", ".join(word.format(given(number)) for word, number in zip(words, row, strict=True)) for row in rows)
+    return f"{name}, {'; '.join(told)}"
 
 
 def _span(values: Sequence[float]) -> str:
@@ -118,10 +116,13 @@ def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
     return ", ".join(told)
 
 
-def sentence(text: str) -> tuple[str, str]:
-    """The first sentence of a text, and the rest of it."""
-    first, stop, rest = str(text).partition(". ")
-    return first + stop.strip(), rest
+def in_words(key: str, value: Any) -> str:
+    """A value of a document, by its key."""
+    if isinstance(value, str):
+        return value
+    if key == "then":
+        return "; ".join(map(run_words, value))
+    return run_words(value) if key in ("base", "from") else law_words(value) if key == "law" else spelled(value)
 
 
 def rows_of(value: Any) -> Sequence[Mapping[str, Any]]:

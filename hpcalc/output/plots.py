@@ -1,7 +1,4 @@
-"""Pictures of answers: figures by matplotlib, charts of plain text by :mod:`hpcalc.output.textchart`.
-
-What is drawn is decided once, in :mod:`hpcalc.output.panels`.
-"""
+"""Pictures of answers: the panels of :mod:`hpcalc.output.panels` by matplotlib."""
 
 from __future__ import annotations
 
@@ -32,6 +29,7 @@ _KINDS: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDat
 _SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.spines.top": False,
     "axes.spines.right": False, "axes.unicode_minus": False, "svg.hashsalt": "hpcalc", "svg.fonttype": "path",
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "grid.linewidth": 0.6,
 }  # fmt: skip
 
 
@@ -94,8 +92,6 @@ def _draw(axes: Any, panel: Panel) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axes.set(title=panel.title, xlabel=panel.x.label, ylabel=panel.y.label)
-    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
     for series in panel.series:
         _add(axes, series, panel.y)
     for axis, side, scale in ((axes.xaxis, panel.x, axes.set_xscale), (axes.yaxis, panel.y, axes.set_yscale)):
@@ -110,13 +106,11 @@ def _draw(axes: Any, panel: Panel) -> None:
 
 
 def _add(axes: Any, series: Series, y: Axis) -> None:
-    style = series.style
-    colour, marker = _COLOURS[style % len(_COLOURS)], _MARKERS[style % len(_MARKERS)]
+    style, marker = series.style, _MARKERS[series.style]
     # markers of neighbouring lines do not fall on each other
     every = (style % 4, max(len(series.x) // 5, 1)) if len(series.x) > 6 else 1
     looks: dict[str, dict[str, Any]] = {
-        "line": {"linewidth": 1.5, "linestyle": _LINES[style % len(_LINES)], "marker": marker, "markevery": every,
-                 "markersize": 4.5},
+        "line": {"linewidth": 1.5, "linestyle": _LINES[style], "marker": marker, "markevery": every, "markersize": 4.5},
         "steps": {"linewidth": 1.5, "drawstyle": "steps-pre"},
         "points": {"linestyle": "none", "zorder": 3.0, "clip_on": False, "marker": marker, "markersize": 8.0,
                    "markeredgecolor": "white", "markeredgewidth": 0.8},
@@ -129,4 +123,4 @@ def _add(axes: Any, series: Series, y: Axis) -> None:
     elif series.kind == "limit":
         axes.axvline(series.x[0], color="#b00000", linewidth=1.2, linestyle=(0, (6, 3)), label=series.name)
     else:
-        axes.plot(series.x, series.y, color=colour, label=series.name or "_", **looks[series.kind])
+        axes.plot(series.x, series.y, color=_COLOURS[style], label=series.name or "_", **looks[series.kind])

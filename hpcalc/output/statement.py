@@ -23,10 +23,10 @@ _WORKS = {
 def statement_text(document: Mapping[str, Any]) -> str:
     """What a paper says about a search, from the document of ``bound``, or of several."""
     cases = document.get("cases", [document])
-    told = [" ".join(_sentences(case)) for case in cases]
     works = dict.fromkeys(work for case in cases for work in _rests_on(case))
     entries = {entry.partition(",")[0].partition("{")[2]: entry for entry in shipped("manual/works.bib").split("\n\n")}
-    return "\n\n".join([*told, *(entries[work].strip() for work in works)]) + "\n"
+    return "\n\n".join([*(" ".join(_sentences(case)) for case in cases),
+                        *(entries[work].strip() for work in works)]) + "\n"  # fmt: skip
 
 
 def _sentences(case: Mapping[str, Any]) -> Iterator[str]:

@@ -7,37 +7,28 @@ import sys
 
 from hpcalc.errors import DataFileError
 
-__all__ = ["can_say", "complain", "discard", "help_width", "legible", "stdout_encoding", "terminal_width",
-           "wants_colour", "write_stdout"]  # fmt: skip
+__all__ = ["complain", "discard", "help_width", "legible", "stdout_encoding", "terminal_width", "wants_colour",
+           "write_stdout"]  # fmt: skip
 
 _NAMES = {
     "ε": "eps", "δ": "delta", "ρ": "rho", "σ": "sigma", "μ": "mu", "η": "eta", "γ": "gamma", "λ": "lambda",
     "φ": "phi", "β": "beta", "α": "alpha", "Δ": "Delta", "Φ": "Phi", "é": "e", "ö": "oe", "ü": "ue", "≤": "<=",
     "≥": ">=", "≠": "!=", "±": "+/-", "×": "x", "·": "*", "√": "sqrt ", "∞": "inf", "–": "-", "—": "-", "−": "-",
     "…": "...", "→": "->", "‘": "'", "’": "'", "“": '"', "”": '"', "²": "^2", "⁻": "^-", "½": "1/2", "≈": "~",
-    "∫": "integral ", "Σ": "sum ", "\N{NO-BREAK SPACE}": " ",
+    "∫": "integral ", "Σ": "sum ", "\N{NO-BREAK SPACE}": " ", "│": "|", "─": "-", "└": "+", "┤": "+", "┬": "+",
+    "░": ".",
 }  # fmt: skip
-
-
-def can_say(text: str, encoding: str) -> bool:
-    """Whether an encoding has every character of the text."""
-    try:
-        text.encode(encoding)
-    except (UnicodeError, LookupError):
-        return False
-    return True
 
 
 def legible(text: str, encoding: str) -> str:
     """The text with every character the encoding lacks replaced: Greek letters by their names, the rest by escapes."""
-    return (
-        text
-        if can_say(text, encoding)
-        else "".join(
-            char if can_say(char, encoding) else _NAMES.get(char, char.encode("ascii", "backslashreplace").decode())
-            for char in text
-        )
-    )
+    try:
+        text.encode(encoding)
+    except (UnicodeError, LookupError):
+        if len(text) > 1:
+            return "".join(legible(char, encoding) for char in text)
+        return _NAMES.get(text, text.encode("ascii", "backslashreplace").decode())
+    return text
 
 
 def complain(text: str) -> None:

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcalc.output.blocks import Block, Grid, Headline, Notes
-from hpcalc.output.phrases import sentence
-from hpcalc.output.streams import can_say, legible
+from hpcalc.output.streams import legible
 
 __all__ = ["table_text"]
 
@@ -55,13 +54,12 @@ def _parts(block: Block, encoding: str, width: int | None) -> Iterator[Text | Ta
         if block.title:
             yield from _paragraph(say(block.title), width, style="bold")
         if isinstance(block, Notes):
-            for item in block.items:
-                # the rest of what a reviewer should know stands in Markdown, YAML and JSON
-                text, mark = (sentence(item)[0], "[ ] ") if block.checklist else (item, "- ")
+            mark = "[ ] " if block.checklist else "- "
+            for text, _ in block.items:  # footnotes stand in Markdown
                 yield from _paragraph(say(text), width, mark, " " * len(mark))
         else:
             columns, *rows = ([say(cell) for cell in row] for row in (block.columns, *block.rows))
-            yield from _grid(block, columns, rows, width, "─" if can_say("─", encoding) else "-")
+            yield from _grid(block, columns, rows, width, legible("─", encoding))
 
 
 def _paragraph(text: str, width: int | None, first: str = "", rest: str = "", style: str = "") -> Iterator[Text]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcalc.logspace import Array
 from hpcalc.output.panels import Axis, Panel, Series
-from hpcalc.output.streams import can_say, legible
+from hpcalc.output.streams import legible
 
 __all__ = ["text_chart", "text_charts"]
 
@@ -66,15 +66,13 @@ class _Scale:
 
 def text_charts(panels: Sequence[Panel], width: int, encoding: str = "utf-8") -> str:
     """All panels below what was asked."""
-    caption = textwrap.wrap(legible(panels[0].caption, encoding), width) if panels else []
-    told = ["".join(f"{line}\n" for line in caption)] if caption else []
-    return "\n".join([*told, *(text_chart(panel, width, encoding) for panel in panels)])
+    caption = textwrap.fill(legible(panels[0].caption, encoding), width) + "\n" if panels else ""
+    return "\n".join([caption, *(text_chart(panel, width, encoding) for panel in panels)]) if panels else ""
 
 
 def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
-    """A panel in lines of at most ``width`` columns (40 or more), with box drawing characters if sayable."""
+    """A panel in lines of at most ``width`` columns (40 or more)."""
     width = max(width, _LEAST_WIDTH)
-    bar, dash, corner, notch, tick, shade = "│─└┤┬░" if can_say("│─└┤┬░", encoding) else "|-+++."
     y_scale = _Scale(panel.y, [y for series in panel.series for y in series.y], _HEIGHT)
     y_labels = dict(y_scale.ticks(6))
     margin = max(map(len, y_labels.values()), default=1) + 1
@@ -83,7 +81,7 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     cells = np.full((_HEIGHT, columns), " ")
 
     def mark(series: Series) -> str:
-        known = {"area": shade, "limit": bar, "ring": _RING}
+        known = {"area": "░", "limit": "│", "ring": _RING}
         # points without a name stand on the line of theirs
         return known.get(series.kind, _MARKS[series.style % len(_MARKS)] if series.name else _RING)
 
@@ -94,16 +92,16 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     lines = [panel.title, panel.y.label]
     for row in reversed(range(_HEIGHT)):
         label = y_labels.get(row, "")
-        lines.append(f"{label:>{margin}} {notch if label else bar}{''.join(cells[row])}")
-    axis, labels = [dash] * columns, [" "] * width
+        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{''.join(cells[row])}")
+    axis, labels = ["─"] * columns, [" "] * width
     end = -1
     for column, text in x_scale.ticks(max(columns // 10, 3)):
         start = min(max(margin + 2 + column - len(text) // 2, 0), width - len(text))
         if start > end:
-            axis[column] = tick
+            axis[column] = "┬"
             end = start + len(text)
             labels[start:end] = text
-    lines += [f"{'':{margin}} {corner}{''.join(axis)}", "".join(labels), f"{'':{margin + 2}}{panel.x.label:^{columns}}"]
+    lines += [f"{'':{margin}} └{''.join(axis)}", "".join(labels), f"{'':{margin + 2}}{panel.x.label:^{columns}}"]
     named = (f"{mark(series)} {series.name}".replace(" ", _WHOLE) for series in panel.series if series.name)
     key = textwrap.wrap("   ".join(named), width, initial_indent="  ",
                         subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)  # fmt: skip

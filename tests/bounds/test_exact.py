@@ -369,6 +369,7 @@ def test_what_cannot_happen_costs_nothing():
     assert (low, high) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_path_is_found_where_the_last_outcomes_decide():
     # just below the answer no winner adds anything; the search must look further below
     law = FinitePmf(((3, 0.35), (6, 0.3017), (37, 0.0347), (90, 0.1904), (163, 8.5e-5), (234, 0.123115)))

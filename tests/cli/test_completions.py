@@ -176,6 +176,7 @@ def test_bash_keeps_the_order_of_the_answer(bash: Terminal) -> None:
     assert shown.index("tnb") < shown.index("geometric") < shown.index("logarithmic") < shown.index("fixed")
 
 
+@pytest.mark.slow
 def test_zsh_script_may_be_sourced(folder: Path) -> None:
     with closing(Terminal("zsh", folder)) as shell:
         shell.run("compdef -d hpcalc; unfunction _hpcalc")
@@ -201,6 +202,7 @@ def test_silent_where_hpcalc_is_absent(shell: str, tmp_path: Path) -> None:
     assert shown.replace("h\b", "").split() == line.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "options"),
     [("(3 2 57)", "-o default -F"), ("(4 3 48)", "-F"), ("(4 4 0)", "-o nosort -F"), ("(5 2 15)", "-o nosort -F")],

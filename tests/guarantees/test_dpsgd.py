@@ -311,6 +311,7 @@ def _lower(log_p, log_q, t):
         return [math.fsum(np.maximum(np.exp(a) - np.exp(b + t), 0.0)) for a, b in ((log_p, log_q), (log_q, log_p))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MIXES)
 def test_the_finite_pair_lies_just_below_the_profile(name):
     base = mixed(name)
@@ -373,6 +374,7 @@ def test_a_part_whose_losses_are_smaller_than_the_grid_is_no_part_of_the_pair():
         )
 
 
+@pytest.mark.slow
 def test_the_rényi_curve_never_promises_less_than_the_profile():
     """The profile, exact but for the grid, lies below what the Rényi curve gives, and not far below."""
     for base in (PAPER, mixed("dpsgd"), mixed("dpsgd-laplace")):

@@ -76,6 +76,7 @@ def test_steps_compose_as_dp_accounting_says(setting):
         assert at[1] <= math.log(delta) <= at[0]
 
 
+@pytest.mark.slow
 def test_the_curve_is_the_larger_direction_of_the_mixture():
     weight = binomial(3, 0.05)
     with mpmath.workdps(16):

@@ -89,6 +89,7 @@ def test_both_directions_agree_with_dp_accounting():
             assert base.log_profile_of(direction, np.array([t]))[0] == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_negative_epsilons_follow_from_the_other_direction():
     base = BASES["few"]
     t = np.array([0.1, 0.3])
@@ -97,6 +98,7 @@ def test_negative_epsilons_follow_from_the_other_direction():
         assert np.exp(base.log_profile_of(direction, -t)) == pytest.approx(1.0 - np.exp(-t) * (1.0 - other))
 
 
+@pytest.mark.slow
 def test_a_curve_and_its_reverse_are_the_two_directions():
     base = BASES["few"]
     one, other = base.attained_tradeoff(0), base.attained_tradeoff(1)  # an event becomes its complement

@@ -101,6 +101,7 @@ def test_a_composition_listed_and_by_nodes_dominates_adaptive_mechanisms(rng, mo
             assert (excess(pair, followed(first, [weakened(rng, final) for _ in first[0]])) > -1e-12).all()
 
 
+@pytest.mark.slow
 def test_points_of_a_profile_compose_with_everything():
     # a pure guarantee written as one point, beside what it was written from
     points, pure = ProfileCurve({1.0: 0.0}), PureDP(1.0)

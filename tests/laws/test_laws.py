@@ -147,6 +147,7 @@ def test_narrow_blocks_keep_their_digits(law):
 # -- searches whose proposals adapt ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Poisson(10.0), TNB.with_mean(3.0, eta=0.0), Clamped(Poisson(3.0), 7)], ids=repr)
 @pytest.mark.parametrize(("low", "high"), [(0.9, 1.1), (1.0, 1.5), (0.5, 1.0), (1e-3, 1e3)])
 def test_bounds_on_densities_of_adaptive_searches(law, low, high):

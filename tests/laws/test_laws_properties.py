@@ -61,6 +61,7 @@ GRID = np.concatenate([[-1e4, -800.0, -300.0], np.linspace(-60.0, 40.0, 81), [30
 ENDS = Prob(np.array([-math.inf, 0.0]), np.array([0.0, -math.inf]))
 
 
+@pytest.mark.slow
 @quick
 @given(laws)
 def test_curves_are_monotone_and_never_undefined(law):

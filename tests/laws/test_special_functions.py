@@ -22,6 +22,7 @@ def test_binomial_probabilities(n, p):
             assert got[index] == pytest.approx(float(want), rel=2e-13, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [1e-300, 0.3, 9.999, 10.0, 1e3, 1e100, 1e160, 1e300])
 def test_what_stirling_leaves_out(x):
     with mp.workdps(640):

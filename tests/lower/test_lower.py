@@ -61,6 +61,7 @@ def test_mechanism_of_few_outcomes_meets_every_order(base, law, delta):
     assert hockey_stick(a, b, found.epsilon * (1.0 + 1e-5)) < mpf(delta)
 
 
+@pytest.mark.slow
 def test_three_outcomes_beside_slack():
     """Two more outcomes, each of one input only, in the best ranks: Lemma 20 with equality."""
     slack, delta, law = 1e-8, 1e-6, tnb(10.0, eta=0.0)

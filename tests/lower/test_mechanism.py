@@ -36,6 +36,7 @@ def test_the_best_mechanism_is_found(base, law, delta):
     assert least_delta(grid, law, found.epsilon * (1.0 - 1e-3)) >= delta * (1.0 - 3e-3)
 
 
+@pytest.mark.slow
 def test_the_best_order_of_few_outcomes_is_found():
     rng = np.random.default_rng(3)
     checked = 0

@@ -7,6 +7,8 @@ import re
 import stat
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,29 @@ from hpcalc.output.panels import ONE_RUN, Axis, Panel, Series, panels_of
 from hpcalc.output.plots import make_figure, plot_result
 from hpcalc.output.textchart import text_chart
 
+TNB = hp.TruncatedNegativeBinomial
+_ASKED: dict[str, Callable[[], Any]] = {
+    "bound": lambda: hp.bound(hp.Gaussian(2.0), hp.Poisson(10.0), max_epsilon=5.0),
+    "compare": lambda: hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
+    "sweep": lambda: hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
+    "plan": lambda: hp.plan(hp.ZCDP(0.1), target_epsilon=3.0, method="paper"),
+    "utility": lambda: hp.utility(TNB.with_mean(10.0, eta=0.0), success_rate=0.01, scores=[0.1 * i for i in range(20)]),
+}
+
+
+class Answers(dict[str, Any]):
+    """An answer of each kind, when it is asked for."""
+
+    def __missing__(self, kind: str) -> Any:
+        return self.setdefault(kind, _ASKED[kind]())
+
 
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Any]:
-    return {
-        "bound": hp.bound(hp.Gaussian(2.0), hp.Poisson(10.0), max_epsilon=5.0),
-        "compare": hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0"], success_rate=0.01, lower=False, curves=True),
-        "sweep": hp.compare(hp.ZCDP(0.1), ["poisson", "tnb:eta=0", "fixed"], sweep="mean=1:30:4", lower=False),
-        "plan": hp.plan(hp.ZCDP(0.1), target_epsilon=3.0, method="paper"),
-        "utility": hp.utility(
-            hp.TruncatedNegativeBinomial.with_mean(10.0, eta=0.0),
-            success_rate=0.01,
-            scores=[0.1 * i for i in range(20)],
-        ),
-    }
+def answers() -> Answers:
+    return Answers()
 
 
+drawn = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 _TITLES = {
     "bound": ["Rényi curve", "Privacy profile"],
     "compare": ["Cost", "Quantile of the best run", "Success (one run: 0.01)"],
@@ -129,38 +138,40 @@ def test_the_number_of_runs_is_drawn_as_steps(answers: dict[str, Any]) -> None:
     assert of(panels_of(answers["utility"])[0], "steps").x[:3] == (1.0, 2.0, 3.0)
 
 
+@pytest.mark.slow
 def test_one_dear_law_does_not_squash_the_others() -> None:
     answer = hp.compare(hp.ZCDP(1.0), ["poisson", "tnb:eta=0", "tnb:eta=1", "composition"], mean=100.0, lower=False)
     assert panels_of(answer)[0].y.log
 
 
+@pytest.mark.slow
 def test_drawing_evaluates_no_bound(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [answers[kind] for kind in ("compare", "sweep", "plan", "utility")]
+
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a bound was evaluated")
 
     for name in ("bounds_for", "epsilon_at", "lower_bound"):
         monkeypatch.setattr(f"hpcalc.questions.search_cost.{name}", refuse)
-    for kind in ("compare", "sweep", "plan", "utility"):
-        assert panels_of(answers[kind])
+    assert all(map(panels_of, asked))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "result",
+    "ask",
     [
-        hp.bound(hp.PureDP(1.0), hp.Poisson(3.0)),
-        hp.bound(hp.PureDP(1.0), hp.Poisson(3.0), delta=0.0),
-        hp.bound(hp.ApproxDP(1.0, 1e-9), hp.Poisson(3.0)),
-        hp.bound(hp.PureDP(1.0), hp.Threshold(0.1)),
-        hp.bound(hp.ZCDP(0.1), hp.Poisson(3.0), lower=False),
-        hp.utility(hp.Threshold(0.1)),
-        hp.utility(hp.TruncatedNegativeBinomial(0.0, 1e-100)),
-        hp.compare(hp.ZCDP(0.1), [hp.Poisson(3.0)], lower=False, curves=True),
+        lambda: hp.bound(hp.PureDP(1.0), hp.Poisson(3.0)),
+        lambda: hp.bound(hp.PureDP(1.0), hp.Poisson(3.0), delta=0.0),
+        lambda: hp.bound(hp.ApproxDP(1.0, 1e-9), hp.Poisson(3.0)),
+        lambda: hp.bound(hp.PureDP(1.0), hp.Threshold(0.1)),
+        lambda: hp.bound(hp.ZCDP(0.1), hp.Poisson(3.0), lower=False),
+        lambda: hp.utility(hp.Threshold(0.1)),
+        lambda: hp.utility(TNB(0.0, 1e-100)),
+        lambda: hp.compare(hp.ZCDP(0.1), [hp.Poisson(3.0)], lower=False, curves=True),
     ],
-    ids=lambda result: result.document()["command"],
 )
-def test_unusual_answers_are_drawn(result: object) -> None:
-    panels = panels_of(result)
+def test_unusual_answers_are_drawn(ask: Callable[[], object]) -> None:
+    panels = panels_of(ask())
     assert panels
     for width, panel in itertools.product((40, 100), panels):
         assert max(map(len, text_chart(panel, width).splitlines())) <= width
@@ -171,7 +182,6 @@ def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # text
 
 
@@ -213,17 +223,15 @@ def test_ticks_are_round_and_in_order() -> None:
     assert "0.2" in text
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # files
 
-matplotlib = pytest.importorskip("matplotlib")
 
-
+@drawn
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_the_same_answer_gives_the_same_bytes(answers: dict[str, Any], tmp_path: Path, kind: str) -> None:
     first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind.upper()}"
     for path in (first, second):
-        assert plot_result(answers["plan"], str(path)) == ""
+        assert plot_result(answers["utility"], str(path)) == ""
     data = first.read_bytes()
     assert data == second.read_bytes()
     assert data.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[kind])
@@ -231,6 +239,7 @@ def test_the_same_answer_gives_the_same_bytes(answers: dict[str, Any], tmp_path:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@drawn
 @pytest.mark.slow
 def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> None:
     """Its curves, that is; where matplotlib puts a letter differs between its releases."""
@@ -246,6 +255,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
     assert "tests/pictures/laws.svg" in readme.read_text(encoding="utf-8")
 
 
+@drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1.0, 0.8])
 @pytest.mark.parametrize("kind", _TITLES)
@@ -264,13 +274,15 @@ def test_labels_stay_inside_the_figure_and_apart(answers: dict[str, Any], kind: 
         assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
+@drawn
+@pytest.mark.slow
 def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(hp.DataFileError, match="cannot be written"):
-        plot_result(answers["sweep"], str(tmp_path / "nowhere" / "a.svg"))
+        plot_result(answers["utility"], str(tmp_path / "nowhere" / "a.svg"))
     path = tmp_path / "a.svg"
     path.write_text("old")
     path.chmod(0o640)
-    plot_result(answers["sweep"], str(path))
+    plot_result(answers["utility"], str(path))
     assert path.read_text() != "old"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -278,7 +290,7 @@ def test_a_picture_is_written_whole_or_not_at_all(answers: dict[str, Any], tmp_p
 @pytest.mark.parametrize("name", ["a.gif", "a", "svg", ""])
 def test_other_endings_are_refused(answers: dict[str, Any], name: str) -> None:
     with pytest.raises(hp.InvalidInput, match=r"\.svg, \.png or \.pdf"):
-        plot_result(answers["sweep"], name)
+        plot_result(answers["utility"], name)
 
 
 def test_without_matplotlib_one_line_says_what_to_install(
@@ -286,5 +298,5 @@ def test_without_matplotlib_one_line_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(hp.MissingExtra, match=r"^[^\n]*hpcalc\[plot\][^\n]*$"):
-        plot_result(answers["sweep"], str(tmp_path / "a.svg"))
-    assert plot_result(answers["sweep"], "-")
+        plot_result(answers["utility"], str(tmp_path / "a.svg"))
+    assert plot_result(answers["utility"], "-")

@@ -51,9 +51,7 @@ def best_of(law: hpcalc.Law, probabilities: Array) -> Array:
     return np.concatenate([[law.log_prob_zero], blocks])
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Section 3.2 and Proposition 17: a fixed number of runs is no better than composition
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def fixed_runs_exact(epsilon: float, runs: int, order: float) -> float:
@@ -81,9 +79,7 @@ def fixed_number_of_runs() -> Claim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Theorem 6 needs mu >= 1
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def theorem_6(rdp: float, log_delta_hat: float, mu: float, order: float) -> float:
@@ -123,9 +119,7 @@ def small_poisson_mean() -> Claim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Appendix A.2: the truncated negative binomial and its limits
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def pgf_gap(first: hpcalc.Law, second: hpcalc.Law) -> float:
@@ -182,9 +176,7 @@ def compound() -> Claim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Appendix D.3: Lemma 7 cannot be improved by much
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -260,9 +252,7 @@ def lemma_7_is_tight() -> Claim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Appendix D.4: selection
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def exponential_mechanism_gap(candidates: int, epsilon: float, success: float) -> float:

@@ -102,9 +102,7 @@ def law_with_mean(name: str, mean: float) -> hpcalc.Law:
     return hpcalc.TruncatedNegativeBinomial.with_mean(eta=float(name.removeprefix("eta=")), mean=mean)
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Figures 2 and 3: Rényi curves
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def paper_bound(base: hpcalc.Guarantee, law: hpcalc.RunCount) -> RenyiCurve:
@@ -175,9 +173,7 @@ def figure_3(grid: Grid = FULL) -> Curves:
     return {**out, ("naive", "paper"): Curve(grid.orders, MEAN * RHO * grid.orders)}
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Figures 4 to 6: (ε, δ) against runs, quantile and success
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def paper_epsilon(base: hpcalc.Guarantee, law: hpcalc.RunCount, delta: float = DELTA) -> float:
@@ -231,9 +227,7 @@ def costs(grid: Grid = FULL) -> dict[str, list[Cost]]:
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Figure 7: a real search
-# ---------------------------------------------------------------------------------------------------------------
 
 FIGURE_7_DELTA = 1e-5
 SEARCHES = 500
@@ -293,9 +287,7 @@ def figure_7(grid: Grid = FULL) -> dict[str, list[Search]]:
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Figure 8: conditional sampling
-# ---------------------------------------------------------------------------------------------------------------
 
 ACCEPT = 0.1
 
@@ -353,9 +345,7 @@ def figure_8_epsilon(grid: Grid = FULL) -> dict[str, Curve]:
     return {name: Curve(np.array(grid.accepts), y) for name, y in zip(("paper", "refined", "lower"), rows, strict=True)}
 
 
-# ---------------------------------------------------------------------------------------------------------------
 # Drawing
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def picture(folder: Path, name: str, lines: Iterable[tuple[Any, ...]], legend: str = "best", **axes: Any) -> list[Path]:

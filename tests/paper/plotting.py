@@ -27,26 +27,12 @@ def apply() -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams.update(
-        {
-            "axes.grid": True,
-            "axes.labelsize": 11,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "axes.titlesize": 11,
-            "figure.constrained_layout.use": True,
-            "font.size": 10,
-            "grid.color": "0.88",
-            "grid.linewidth": 0.6,
-            "legend.fontsize": 9,
-            "legend.framealpha": 0.9,
-            "lines.linewidth": 1.6,
-            "lines.markersize": 4.5,
-            "savefig.dpi": 130,
-            "svg.fonttype": "none",
-            "svg.hashsalt": "hpcalc",
-        }
-    )
+    mpl.rcParams.update({
+        "axes.grid": True, "axes.labelsize": 11, "axes.titlesize": 11, "axes.spines.right": False,
+        "axes.spines.top": False, "figure.constrained_layout.use": True, "font.size": 10, "grid.color": "0.88",
+        "grid.linewidth": 0.6, "legend.fontsize": 9, "legend.framealpha": 0.9, "lines.linewidth": 1.6,
+        "lines.markersize": 4.5, "savefig.dpi": 130, "svg.fonttype": "none", "svg.hashsalt": "hpcalc",
+    })  # fmt: skip
 
 
 def line(ax: Axes, style: str, x: Any, y: Any, label: str) -> None:

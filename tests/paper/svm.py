@@ -229,10 +229,8 @@ def draw_1(data: Figure1, folder: Any) -> list[Any]:
         mean, spread = data.curves.accuracy[world].mean(axis=0), data.curves.accuracy[world].std(axis=0, ddof=1)
         left.plot(ALPHAS, mean, color=color, linestyle=dashes, marker=marker, markevery=2, label=label)
         left.fill_between(ALPHAS, mean - spread, mean + spread, color=color, alpha=0.18, linewidth=0)
-    left.set_xscale("log")
-    left.set_xlabel("weight α of the hinge loss")
-    left.set_ylabel("held-out accuracy (mean ± sd over data sets)")
-    left.set_title("Tuning curves")
+    left.set(xscale="log", xlabel="weight α of the hinge loss", title="Tuning curves",
+             ylabel="held-out accuracy (mean ± sd over data sets)")  # fmt: skip
     left.legend(loc="lower right")
 
     edges = np.arange(len(ALPHAS) + 1) - 0.5
@@ -241,37 +239,21 @@ def draw_1(data: Figure1, folder: Any) -> list[Any]:
         middle.stairs(counts, edges, color=color, linestyle=dashes, fill=False, hatch=hatch, linewidth=1.6, label=label)
     ticks = np.arange(0, len(ALPHAS), 4)
     middle.set_xticks(ticks, [f"{ALPHAS[i]:g}" for i in ticks])
-    middle.set_xlabel("best α")
-    middle.set_ylabel("data sets")
-    middle.set_title("The winning α gives the outliers away")
     middle.set_ylim(top=1.35 * middle.get_ylim()[1])
+    middle.set(xlabel="best α", ylabel="data sets", title="The winning α gives the outliers away")
     middle.legend(loc="upper right")
 
     positions = np.arange(len(data.private) + 1)
     guesses = [data.plain, *(leak.guess for leak in data.private)]
-    right.errorbar(
-        positions,
-        [g.accuracy for g in guesses],
-        yerr=[g.half_width for g in guesses],
-        fmt="ko",
-        capsize=3,
-        label="guess from the winning α (95 % interval)",
-    )
-    right.plot(
-        positions[1:],
-        [leak.limit for leak in data.private],
-        color="0.35",
-        linestyle="--",
-        marker="v",
-        label="limit by hpcalc's bound, any attack",
-    )
+    accuracies, widths = [g.accuracy for g in guesses], [g.half_width for g in guesses]
+    bars = "guess from the winning α (95 % interval)"
+    right.errorbar(positions, accuracies, yerr=widths, fmt="ko", capsize=3, label=bars)
+    limits, bound = [leak.limit for leak in data.private], "limit by hpcalc's bound, any attack"
+    right.plot(positions[1:], limits, color="0.35", linestyle="--", marker="v", label=bound)
     right.axhline(0.5, color="0.6", linewidth=1.0, linestyle=":")
     right.annotate("a coin", (0.0, 0.5), ha="left", va="bottom", xytext=(-8, 3), textcoords="offset points")
     right.set_xticks(positions, ["no noise", *(f"σ = {leak.noise_multiplier:g}" for leak in data.private)])
-    right.set_ylim(0.4, 1.18)
-    right.set_yticks(np.arange(0.4, 1.05, 0.1))
-    right.set_xlabel("noise multiplier of one run (one record)")
-    right.set_ylabel("accuracy of the guess")
-    right.set_title("Were the eight outliers in?")
+    right.set(ylim=(0.4, 1.18), yticks=np.arange(0.4, 1.05, 0.1), xlabel="noise multiplier of one run (one record)",
+              ylabel="accuracy of the guess", title="Were the eight outliers in?")  # fmt: skip
     right.legend(loc="upper right")
     return plotting.save(fig, folder, "figure-1")

@@ -318,6 +318,7 @@ def test_gap_is_small_at_random(seed):
         assert gap(base, law, delta) <= (1.2e-2 if isinstance(base, ZCDP) else 5e-3), (base, law, delta)
 
 
+@pytest.mark.slow
 def test_the_smallest_delta_with_a_finite_answer_is_said():
     """1 - f(1-δ0) for an (ε, δ0) base, rounded up so that it works."""
     for base, law, delta, least in (

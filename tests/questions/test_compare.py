@@ -32,6 +32,7 @@ def test_rows_have_the_published_keys_in_order() -> None:
         assert row["mean_runs"] == pytest.approx(10.0)
 
 
+@pytest.mark.slow
 def test_laws_keep_a_scale_that_was_given() -> None:
     rows = compare(ZCDP(0.1), ["tnb:eta=0.25,mean=10", "poisson:mu=8", Poisson(3.0), "tnb:eta=0"], mean=5.0).rows
     assert [round(row["mean_runs"], 9) for row in rows] == [10.0, 8.0, 3.0, 5.0]
@@ -79,6 +80,7 @@ def test_at_one_epsilon() -> None:
     assert mixed.exit_code == ExitCode.OK
 
 
+@pytest.mark.slow
 def test_at_one_chance_of_success() -> None:
     answer = compare(ZCDP(0.1), at_success=0.5, success_rate=0.01)
     for row in answer.rows:
@@ -125,6 +127,7 @@ def test_poisson_is_best_in_the_middle_range_and_eta_one_half_for_strong_utility
     assert max(worth, key=worth.__getitem__) == best
 
 
+@pytest.mark.slow
 def test_eta_minus_one_half_is_poor() -> None:
     # its expected quantile never passes 2/3
     for epsilon in (3.5, 5.0, 7.0):

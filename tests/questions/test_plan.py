@@ -124,6 +124,7 @@ def test_rows_have_the_published_keys_in_order() -> None:
     assert document["recommended"]["reason"].startswith("the highest chance of success")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("maximize", "key"), [("quantile", "expected_quantile"), ("success", "success_probability"), ("runs", "mean_runs")]
 )
@@ -132,6 +133,7 @@ def test_rows_are_sorted_by_the_goal(maximize: str, key: str) -> None:
     assert [row[key] for row in rows] == sorted((row[key] for row in rows), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimize", [False, True])
 def test_scores_are_a_goal(minimize: bool) -> None:
     scores = [0.1 * i for i in range(40)]
@@ -141,6 +143,7 @@ def test_scores_are_a_goal(minimize: bool) -> None:
     assert "the best expected score" in answer.reason
 
 
+@pytest.mark.slow
 def test_the_run_time_limit_holds_and_is_the_reason() -> None:
     answer = plan(ZCDP(0.1), target_epsilon=4.0, max_runs_p95=100)
     for item in answer.solutions:
@@ -154,6 +157,7 @@ def test_the_run_time_limit_holds_and_is_the_reason() -> None:
     assert {item.beyond is None for item in answer.solutions} == {True, False}
 
 
+@pytest.mark.slow
 def test_a_fixed_number_of_runs_and_binomials_are_solved_in_whole_numbers() -> None:
     fixed = plan(ZCDP(0.1), "fixed", target_epsilon=4.0).best
     assert (fixed.value, fixed.beyond) == (3.0, 4.0)
@@ -192,6 +196,7 @@ def test_an_unreachable_target_names_one_that_works() -> None:
     assert plan(ZCDP(0.1), target_epsilon=offered).best.value is not None
 
 
+@pytest.mark.slow
 def test_a_success_out_of_reach_names_what_it_would_cost() -> None:
     with pytest.raises(TargetOutOfReach, match="give --target-epsilon") as caught:
         plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, target_epsilon=1.0)
@@ -231,6 +236,7 @@ def test_a_value_that_is_not_used_is_told() -> None:
     assert any("not used" in warning for warning in with_value.warnings)
 
 
+@pytest.mark.slow
 def test_the_fewest_runs_for_a_chance_of_success() -> None:
     answer = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01)
     costs = [row["epsilon"] for row in answer.rows if row["epsilon"] is not None]
@@ -301,6 +307,7 @@ def test_the_least_noise_meets_the_target_and_less_does_not(kind: str, runs: obj
     assert "steps" not in answer.document() or answer.document()["steps"] == 20
 
 
+@pytest.mark.slow
 def test_noise_beside_what_else_one_run_does() -> None:
     rest, runs = ZCDP(0.001), Poisson(5.0)
     best = plan(rest, runs, solve_for="gaussian", target_epsilon=1.0, compositions=4).best
@@ -361,6 +368,7 @@ def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None, meth
     assert best.rows[0][key] >= max(row[key] for row in best.rows)
 
 
+@pytest.mark.slow
 def test_the_cheapest_eta_for_a_chance_of_success() -> None:
     best = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, optimize_eta=True, method="paper")
     etas = [math.expm1(x) for x in np.linspace(math.log(0.5), math.log(20.0), 60)]
@@ -403,6 +411,7 @@ def test_wrong_questions_name_the_parameter(options: dict[str, object], paramete
     assert caught.value.parameter == parameter
 
 
+@pytest.mark.slow
 def test_progress_is_told_and_ends_below_its_total() -> None:
     seen: list[tuple[int, int]] = []
     plan(ZCDP(0.1), target_epsilon=3.0, progress=lambda done, total: seen.append((done, total)))
@@ -410,6 +419,7 @@ def test_progress_is_told_and_ends_below_its_total() -> None:
     assert all(done <= total for done, total in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the processor time of child processes")
 @pytest.mark.parametrize("base", [["--zcdp", "0.1"], ["--gaussian", "2"]], ids=" ".join)
 def test_a_full_plan_is_quick(base: list[str]) -> None:
