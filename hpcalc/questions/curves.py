@@ -47,10 +47,12 @@ def search_curves(result: BoundResult) -> SearchCurves | None:
     grid = distinct(np.append(np.linspace(0.0, top, 49), near))
     log_delta = math.log10(result.delta) if result.delta > 0.0 else -6.0
     floor = max(2.0 * log_delta - 1.0, -300.0)
-    whole = result.log_profile(grid) / _LOG10
-    profile = tuple((x, y) for x, y in zip(grid.tolist(), whole.tolist(), strict=True) if y >= floor)
-    alone = [(x, delta_at(result.base, x, result.asked.conversion).value / _LOG10) for x in grid.tolist()]
-    one_profile = tuple(point for point in alone if floor <= point[1] <= 0.0)
+    whole = (result.log_profile(grid) / _LOG10).tolist()
+    alone = [delta_at(result.base, x, result.asked.conversion).value / _LOG10 for x in grid.tolist()]
+    profile, one_profile = (
+        tuple((x, y) for x, y in zip(grid.tolist(), values, strict=True) if floor <= y <= 0.0)
+        for values in (whole, alone)
+    )
     answer = tuple(point for point in profile if point[0] == epsilon and result.delta > 0.0)
     renyi, one_renyi, best = _renyi(result)
     low = _out_of_reach(result, profile, floor)
@@ -61,9 +63,8 @@ def _renyi(result: BoundResult) -> tuple[Points, Points, Points]:
     """Rényi curves at the orders that matter: far above the one that decides, sampled mechanisms explode."""
     if result.base.slack > 0.0 or not result.base.finite:
         return (), (), ()
-    used = [bound for bound in result.bounds if bound.order is not None and math.isfinite(bound.order)]
-    order = min(used, key=lambda bound: bound.epsilon).order if used else None
-    decides = [order] if order is not None and order <= _MOST else []
+    used = sorted((bound.epsilon, bound.order) for bound in result.bounds if math.isfinite(bound.order or math.inf))
+    decides = [order for _, order in used[:1] if order is not None and order <= _MOST]
     top = min([max(_WIDE * x, 8.0) for x in decides] + [_MOST])
     orders = distinct(np.append(1.0 + np.exp(np.linspace(math.log(0.1), math.log(top - 1.0), 41)), decides))
     if result.base.orders is not None:

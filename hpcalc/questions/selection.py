@@ -26,7 +26,7 @@ from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.errors import ExitCode, require
 from hpcalc.guarantees import Gaussian, Guarantee
-from hpcalc.laws import Law, RunCount
+from hpcalc.laws import Fixed, Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
 from hpcalc.questions.asked import Asked
@@ -37,7 +37,7 @@ from hpcalc.questions.solving import Accountant, Solution, Ticker, at_mean, law_
 from hpcalc.solve import Grid, least_passing
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
-_LARGEST_SCALE = 1e300
+_LARGEST_GAP, _LARGEST_SCALE = 1e4, 1e300
 _TOO_OFTEN = "it misses the best candidate too often"
 _SHARES = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)  # of the allowed failures spent on never drawing the best candidate
 
@@ -56,42 +56,27 @@ class Choice:
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        out: dict[str, Any] = {"mechanism": self.mechanism}
+        law = known(law=None if self.family is None else self.family.document())
         if self.runs is not None:
-            out |= {"law": law_document(self.runs), **length_fields(self.runs, 95)}
-        elif self.family is not None:
-            out["law"] = self.family.document()
-        if self.noise is not None:
-            out |= {"noise": self.noise, "noise_scale": self.scale}
-        out["error"] = None if self.error is None else Upper(self.error)
-        return out | known(reason=self.reason)
+            law = {"law": law_document(self.runs), **length_fields(self.runs, 95)}
+        noise = {} if self.noise is None else {"noise": self.noise, "noise_scale": self.scale}
+        error = None if self.error is None else Upper(self.error)
+        return {"mechanism": self.mechanism, **law, **noise, "error": error, **known(reason=self.reason)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult(Answer):
-    """Mechanisms that choose one of m candidates, each (epsilon, delta)-DP; only Gaussian scores need the delta."""
+    """Mechanisms that choose one of m candidates, all of one cost; only Gaussian scores need the delta."""
 
-    candidates: int
-    sensitivity: float
-    epsilon: float
-    delta: float
-    confidence: float  # errors are exceeded with at most one minus it, whatever the scores
     choices: tuple[Choice, ...]
+    asked: dict[str, Any]  # under the published keys; errors are exceeded with at most 1 - confidence
 
     exit_code = ExitCode.OK
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        return {
-            **head("compare"),
-            "selection": self.candidates,
-            "sensitivity": self.sensitivity,
-            "at_epsilon": self.epsilon,
-            "delta": self.delta,
-            "confidence": self.confidence,
-            "rows": [choice.document() for choice in self.choices],
-            "warnings": [],
-        }
+        rows = [choice.document() for choice in self.choices]
+        return {**head("compare"), **self.asked, "rows": rows, "warnings": []}
 
 
 def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
@@ -101,15 +86,9 @@ def exponential_mechanism_error(candidates: int, epsilon: float, sensitivity: fl
 
 
 def report_noisy_max_error(candidates: int, epsilon: float, sensitivity: float = 1.0, fail: float = 0.05) -> float:
-    """The same for report-noisy-max with Laplace noise of scale ``2 sensitivity / epsilon``."""
-    scale = 2.0 * sensitivity / epsilon
-
-    def failure(gap: float) -> float:
-        x, weight = _nodes(gap, 45.0, 45.0)
-        below = _log_laplace_tail(-(x + gap))
-        return 1.0 - float(np.sum(weight * 0.5 * np.exp(-np.abs(x) + (candidates - 1) * below)))
-
-    return scale * _smallest_gap(failure, fail, 1e4)
+    """The same for report-noisy-max with Laplace noise of scale ``2 sensitivity / epsilon``: each runs once."""
+    gap = _smallest_gap(lambda gap: 1.0 - _good_wins(Fixed(candidates), 1.0 / candidates, 0.0, gap, "laplace"), fail)
+    return 2.0 * sensitivity / epsilon * gap
 
 
 def best_of_k_error(
@@ -124,24 +103,27 @@ def best_of_k_error(
     missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
     if not missed < fail * (1.0 - 1e-12):  # a few roundings
         return None
-    top = 1e4 if noise == "laplace" else 1e3
-    gap = _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, gap, noise), fail, top)
+    gap = _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, share, gap, noise), fail)
     return scale * gap if gap < math.inf else None
 
 
-def _good_wins(law: Law, share: float, gap: float, noise: str) -> float:
-    """Probability that the best noisy score belongs to the good candidate, whose score is ahead by ``gap`` scales."""
+def _good_wins(law: Law, share: float, again: float, gap: float, noise: str) -> float:
+    """Probability that the best noisy score is of the good candidate, whose score is ahead by ``gap`` scales.
+
+    A run is of it with probability ``share``, and beside such a run each other one with probability ``again``.
+    """
     if noise == "laplace":
         x, weight = _nodes(gap, 45.0, 745.0)
         tail, log_density = _log_laplace_tail, -np.abs(x) - math.log(2.0)
     else:
         x, weight = _nodes(gap, 12.0, 38.0)
         tail, log_density = lambda x: log_ndtr(-x), -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
-    rest = math.log1p(-share) if share < 1.0 else -math.inf
-    log_u = np.minimum(logaddexp(math.log(share) + tail(x), rest + tail(x + gap)), 0.0)
-    log_q = np.minimum(logaddexp(math.log(share) + tail(-x), rest + tail(-(x + gap))), 0.0)
-    log_weight = law.log_density(Prob(log_u, log_q)) + log_density + math.log(share)
-    return float(np.sum(weight * np.exp(log_weight)))
+    own = math.log(again) if again else -math.inf
+    log_u, log_q = (
+        np.minimum(logaddexp(own + tail(sign * x), math.log1p(-again) + tail(sign * (x + gap))), 0.0)
+        for sign in (1.0, -1.0)
+    )
+    return float(np.sum(weight * np.exp(law.log_density(Prob(log_u, log_q)) + log_density + math.log(share))))
 
 
 def _log_laplace_tail(x: Array) -> Array:
@@ -152,16 +134,15 @@ def _log_laplace_tail(x: Array) -> Array:
 
 def _nodes(gap: float, left: float, right: float) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on cells of width at most 1/2 near the kinks at 0 and -gap, wider far out."""
-    reach = np.concatenate([np.arange(0.0, 20.0, 0.5), np.geomspace(20.0, right, 30 if right > 50.0 else 45)])
-    edges = np.concatenate([-reach[reach <= left], reach, -gap - reach[reach <= left], -gap + reach])
-    edges = np.unique(edges[(edges >= -left) & (edges <= right)])
+    reach = np.concatenate([np.arange(0.0, 20.0, 0.5), np.geomspace(20.0, right, 30)])
+    edges = np.unique(np.clip(np.concatenate([-reach, reach, -gap - reach, -gap + reach]), -left, right))
     half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
     return (middle + half * _LEGENDRE_X).ravel(), (half * _LEGENDRE_W).ravel()
 
 
-def _smallest_gap(failure: Callable[[float], float], fail: float, top: float) -> float:
-    """Smallest gap at which failing is rare enough, from above; inf beyond ``top``."""
-    return 0.0 if failure(0.0) <= fail else least_passing(lambda gap: failure(gap) <= fail, 1.0, top, 1e-9)
+def _smallest_gap(failure: Callable[[float], float], fail: float) -> float:
+    """Smallest gap at which failing is rare enough, from above; inf beyond the largest."""
+    return 0.0 if failure(0.0) <= fail else least_passing(lambda gap: failure(gap) <= fail, 1.0, _LARGEST_GAP, 1e-9)
 
 
 def compare_selection(
@@ -202,7 +183,8 @@ def compare_selection(
     for noise in ("laplace", "gaussian") if delta > 0.0 else ("laplace",):
         finder = _Finder(count, unit, epsilon, fail, noise, ask)
         choices += [finder.best(family, mean) for family in families]
-    return SelectionResult(count, unit, float(epsilon), float(delta), confidence, tuple(choices))
+    asked = {"selection": count, "sensitivity": unit, "at_epsilon": float(epsilon), "delta": float(delta)}
+    return SelectionResult(tuple(choices), {**asked, "confidence": confidence})
 
 
 @dataclass(frozen=True)
@@ -222,13 +204,10 @@ class _Finder:
             return self._at(at_mean(family, mean or 1.0))
         aims = Aims(success_rate=1.0 / self.candidates)
         shares = _SHARES if self.noise == "laplace" else _SHARES[2::2]
-        laws = [law_of_success(family, 1.0 - share * self.fail, aims) for share in shares]
-        found = [self._at(law) for law in laws if law.runs is not None]
-        fit = [choice for choice in found if choice.error is not None]
-        if fit:
-            return min(fit, key=lambda choice: choice.error or 0.0)
-        reason = found[0].reason if found else f"{_TOO_OFTEN}: {laws[-1].reason}"
-        return Choice("best-of-k", None, self.noise, family=family, reason=reason)
+        found = [self._at(law_of_success(family, 1.0 - share * self.fail, aims)) for share in shares]
+        best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
+        reason = next((item.reason for item in found if item.runs is not None), f"{_TOO_OFTEN}: {found[-1].reason}")
+        return best if best.error is not None else Choice("best-of-k", None, self.noise, family=family, reason=reason)
 
     def _at(self, law: Solution) -> Choice:
         error, scale, reason = None, None, law.reason

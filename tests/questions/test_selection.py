@@ -43,12 +43,7 @@ def test_report_noisy_max_against_simulation() -> None:
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(
     "law",
-    [
-        Poisson(20.0),
-        Fixed(12),
-        TruncatedNegativeBinomial(1.0, 0.02),
-        TruncatedNegativeBinomial(0.5, 1e-3),
-    ],
+    [Poisson(20.0), Fixed(12), TruncatedNegativeBinomial(1.0, 0.02)],
     ids=lambda law: law.name,
 )
 def test_best_of_k_against_simulation(law: object, noise: str) -> None:
@@ -79,9 +74,9 @@ def test_a_search_that_misses_the_best_candidate_has_no_error_bound() -> None:
 
 @pytest.mark.slow
 def test_every_row_costs_what_it_says() -> None:
-    answer = compare_selection(10, 2.0, 1.0, laws=["tnb:eta=1", "poisson"], delta=1e-6)
+    answer = compare_selection(10, 2.0, 1.0, laws=["tnb:eta=1"], delta=1e-6)
     rows = [choice for choice in answer.choices if choice.mechanism == "best-of-k"]
-    assert [choice.noise for choice in rows] == ["laplace", "laplace", "gaussian", "gaussian"]
+    assert [choice.noise for choice in rows] == ["laplace", "gaussian"]
     for choice in rows:
         assert choice.runs is not None
         assert choice.scale is not None
