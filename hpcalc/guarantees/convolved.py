@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
-from hpcalc.guarantees.loss_distribution import MAX_CELLS, LossTable, finite_pair, loss_table
+from hpcalc.guarantees.loss_distribution import MAX_CELLS, composed_losses
 from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, downwards, reaches, upwards
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.tradeoff import Tradeoff, from_masses, least_masses
-from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_expm1, round_up, softplus
+from hpcalc.guarantees.tradeoff import Tradeoff
+from hpcalc.logspace import Array, Prob, distinct, log_expm1, round_up, softplus
 
 __all__ = ["Convolution", "plan_step"]
 
 _INF = math.inf
+_EVERY = 3  # points of a trade-off curve: their lines say enough for five digits
 _EPS = float(np.finfo(float).eps)
-_ROOM = 1 << 18  # cells of a transform for a lower bound on a coarser grid than planned
-_COARSER = (4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 
 Steps: TypeAlias = "tuple[tuple[Guarantee, int], ...]"
 
@@ -75,37 +74,21 @@ def plan_step(steps: Steps) -> float | None:
     return round_up(step, 6) if known else None
 
 
-@lru_cache(maxsize=2)
-def _upwards(steps: Steps, step: float) -> Losses:
-    # both directions ask for the same
+def _above(steps: Steps, step: float) -> Losses:
     nodes, kinds = _kinds(steps)
     return upwards(nodes, kinds, step)
 
 
-def _pair(steps: Steps) -> DominatingPair | None:
-    """A finite pair of laws that a composition can be post-processed to; None if not possible or too large."""
-    planned = plan_step(steps)
-    if planned is None or not all(part.loss_attained for part, _ in steps):
-        return None
-    scale = _scale_of(steps)
-    for times in (1.0, *_COARSER):
-        step = times * planned
-        # Laplace and randomized response with a smaller epsilon are post-processings of those with a larger one, and a
-        # jump on the grid costs the downward grid nothing
-        jumps = [math.floor(part.loss_jump / step * (1.0 + 4.0 * _EPS)) * step for part, _ in steps]
-        uses = [
-            (part.weakened(jump) if part.loss_jump > 0.0 else part, count)
-            for (part, count), jump in zip(steps, jumps, strict=True)
-            if jump > 0.0 or part.loss_jump == 0.0
-        ]
-        if uses:
-            nodes, kinds = _kinds(tuple(uses), upper=False)
-            least = math.ceil(100.0 * scale / step)
-            most = min(MAX_CELLS, least if times == 1.0 else max(least, _ROOM))
-            pair = finite_pair(downwards(nodes, kinds, step), scale, most)
-            if pair is not None:
-                return DominatingPair.from_masses(*pair, attained=True)
-    return None
+def _below(steps: Steps, step: float) -> Losses | None:
+    # Laplace and randomized response with a smaller epsilon are post-processings of those with a larger one, and a
+    # jump on the grid costs the downward grid nothing
+    jumps = [math.floor(part.loss_jump / step * (1.0 + 4.0 * _EPS)) * step for part, _ in steps]
+    uses = [
+        (part.weakened(jump) if part.loss_jump > 0.0 else part, count)
+        for (part, count), jump in zip(steps, jumps, strict=True)
+        if jump > 0.0 or part.loss_jump == 0.0
+    ]
+    return downwards(*_kinds(tuple(uses), upper=False), step) if uses else None
 
 
 @dataclass(frozen=True)
@@ -173,53 +156,50 @@ class Convolution(CurveBase):
     def symmetric(self) -> bool:  # type: ignore[override]
         return all(part.symmetric for part, _ in self.loss_steps() or ())
 
-    @cached_property
-    def tables(self) -> tuple[LossTable, LossTable] | None:
-        """Profiles of both directions; None where the Rényi curve must do."""
-        steps = self.loss_steps()
-        step = None if steps is None else plan_step(steps)
-        if steps is None or step is None:
+    def _composed(self, *, up: bool) -> DominatingPair | None:
+        steps = self.loss_steps() or ()
+        step = plan_step(steps)
+        if step is None or not (up or all(part.loss_attained for part, _ in steps)):
             return None
-        scale = _scale_of(steps)
-        one = other = loss_table(lambda at: _upwards(steps, at), step, scale)
-        if not self.symmetric:
-            other = loss_table(lambda at: _upwards(steps, at).reversed(), step, scale)
-        return None if one is None or other is None else (one, other)
-
-    def _log_profile(self, t: Array) -> Array:
-        directions = dict.fromkeys(self.tables or (None,))
-        return np.asarray(np.max([self._with_curve(table, t) for table in directions], axis=0), dtype=float)
-
-    def _with_curve(self, table: LossTable | None, t: Array) -> Array:
-        if table is None:
-            return super()._log_profile(t)
-        out = table.log_profile(t)
-        deep = (out < -60.0) | (t > table.t[-1])
-        if deep.any():  # near the floor of the table the Rényi curve may be smaller
-            out[deep] = np.minimum(out[deep], super()._log_profile(t[deep]))
-        return out
-
-    def log_profile_of(self, direction: int, t: Array | float) -> Array:
-        t = np.asarray(t, dtype=float)
-        tables = self.tables or (None, None)
-        ahead, back = (self._with_curve(tables[way], np.abs(t)) for way in (direction, 1 - direction))
-        return np.where(t >= 0.0, ahead, log1mexp(np.minimum(t + log1mexp(back), 0.0)))
-
-    def region(self, rank: Prob) -> Prob:
-        return super().region(rank) if self.tables is None else Guarantee.region(self, rank)
+        losses_at = partial(_above if up else _below, steps)
+        return composed_losses(losses_at, step, _scale_of(steps), up=up, symmetric=self.symmetric)
 
     @cached_property
-    def _curves(self) -> list[Tradeoff]:
-        ends = [table.lines() for table in self.tables or ()]
-        return [from_masses(*least_masses(one, other)) for one, other in zip(ends, ends[::-1], strict=True)]
-
-    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return self._curves[direction] if self.tables is not None else super().tradeoff(direction)
+    def pair(self) -> DominatingPair | None:
+        """A finite pair that dominates; None where the Rényi curve must do."""
+        return self._composed(up=True)
 
     @cached_property
     def attained_pair(self) -> DominatingPair | None:
         """A finite mechanism this base can be post-processed to, None if that is too large."""
-        return _pair(self.loss_steps() or ())
+        return self._composed(up=False)
+
+    def _log_profile(self, t: Array) -> Array:
+        return (
+            super()._log_profile(t) if self.pair is None else self._with_curve(self.pair, self.pair._log_profile(t), t)
+        )
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        t = np.asarray(t, dtype=float)
+        if self.pair is None:
+            return self.log_profile(t)
+        return self._with_curve(self.pair, self.pair.log_profile_of(direction, t), t)
+
+    def _with_curve(self, pair: DominatingPair, log_delta: Array, t: Array) -> Array:
+        end = (t >= 0.0) & ((log_delta < -60.0) | (t > pair.core.pure_epsilon))
+        if end.any():  # where the pair ends the Rényi curve may be smaller
+            log_delta[end] = np.minimum(log_delta[end], super()._log_profile(t[end]))
+        return log_delta
+
+    def region(self, rank: Prob) -> Prob:
+        return super().region(rank) if self.pair is None else Guarantee.region(self, rank)
+
+    def tradeoff(self, direction: int = 0) -> Tradeoff | None:
+        if self.pair is None:
+            return super().tradeoff(direction)
+        curve = self.pair.tradeoff(direction)
+        some = np.append(np.arange(0, curve.log_slope.size - 1, _EVERY), curve.log_slope.size - 1)
+        return Tradeoff(curve.x.take(some), curve.w.take(some), curve.log_slope[some])
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         return None if self.attained_pair is None else self.attained_pair.tradeoff(direction)

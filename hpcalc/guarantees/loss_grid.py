@@ -98,8 +98,7 @@ class Losses:
     step: float
     log_mass: Array
     kinds: Kinds
-    log_finite: float = 0.0  # log-probability that no loss leaves the grid, under P
-    log_finite_q: float = 0.0  # and under Q
+    log_finite: tuple[float, float] = (0.0, 0.0)  # log-probability that no loss leaves the grid, under P and under Q
 
     @property
     def loss(self) -> Array:
@@ -111,20 +110,7 @@ class Losses:
         """Expected uses of each step."""
         return self.kinds.per_step(len(self.log_mass))
 
-    def reversed(self) -> Losses:
-        """The same steps with P and Q exchanged."""
-        log_q = self.log_mass - self.loss
-        return Losses(-self.index[::-1], self.step, log_q[:, ::-1], self.kinds, self.log_finite_q, self.log_finite)
-
-    def trimmed(self) -> Losses:
-        """Rare losses far below 0, which make a transform long and change nothing, are moved up."""
-        low = np.max(np.logaddexp.accumulate(self.log_mass, axis=1), axis=0) <= -40.0 - math.log(self.kinds.total)
-        first = min(int(np.count_nonzero(low)), int(np.flatnonzero(self.index == 0)[0]))
-        log_mass = self.log_mass[:, first:].copy()
-        log_mass[:, 0] = np.logaddexp.reduce(self.log_mass[:, : first + 1], axis=1)
-        return replace(self, index=self.index[first:], log_mass=log_mass)
-
-    def fewer(self, kind: int = 0, uses: int = 1) -> Losses:
+    def fewer(self, kind: int, uses: int) -> Losses:
         """That many uses of a kind fewer."""
         count = self.kinds.count - uses * (np.arange(self.kinds.count.size) == kind)
         return replace(self, kinds=replace(self.kinds, count=count))
@@ -212,17 +198,8 @@ def upwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
         log_mass[:, 1:] = logaddexp(log_mass[:, 1:], np.log(share) + log_p)
     # what leaves the grid on either side counts as an infinite loss
     outside = [kinds.mixed(logaddexp(mass[:, 0], mass[:, -1])) for mass in below_to_above]
-    return Losses(index, step, log_mass, kinds, *(float(kinds.count @ log1mexp(rest)) for rest in outside))
-
-
-def regrid(index: Indices, mass: Array, grid: Indices, step: float) -> Array:
-    """P-masses at multiples of the step moved upwards to fewer of them, which must reach as far."""
-    right = np.clip(np.searchsorted(grid, index), 1, grid.size - 1)
-    left = right - 1
-    share = np.expm1((grid[left] - index) * step) / np.expm1((grid[left] - grid[right]) * step)
-    share = np.clip(share, 0.0, 1.0)
-    out = np.bincount(right, mass * share, grid.size) + np.bincount(left, mass * (1.0 - share), grid.size)
-    return np.asarray(out, dtype=float)
+    finite_p, finite_q = (float(kinds.count @ log1mexp(rest)) for rest in outside)
+    return Losses(index, step, log_mass, kinds, (finite_p, finite_q))
 
 
 def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:

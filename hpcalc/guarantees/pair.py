@@ -159,21 +159,25 @@ def _sums(log_mass: Array) -> Array:
     return np.concatenate([[-_INF], np.logaddexp.accumulate(log_mass)])
 
 
-class _Profile:
-    """Profile of (P, Q) for ``t >= 0`` by its breakpoints.
+def breakpoints(loss: Array, log_p: Array, log_q: Array) -> tuple[Array, Array, Array]:
+    """Where the profile of (P, Q) has corners at ``t >= 0``, its log slope before each, and its logarithm there.
 
     In ``e^t`` it is linear between them: each value is that at the next breakpoint plus a positive term, the gap times
     the Q-mass of the losses from there on.
     """
+    inside = np.isfinite(loss) & (loss > 0.0)
+    t = np.concatenate([[0.0], loss[inside]])
+    log_slope = np.logaddexp.accumulate(np.concatenate([[-_INF], log_q[inside]])[::-1])[::-1]
+    falls = log_slope[1:] + logsubexp(t[1:], t[:-1])
+    infinite = logsumexp(np.concatenate([[-_INF], log_p[np.isposinf(loss)]]))
+    return t, log_slope, np.logaddexp.accumulate(np.concatenate([[infinite], falls[::-1]]))[::-1]
+
+
+class _Profile:
+    """Profile of (P, Q) for ``t >= 0``."""
 
     def __init__(self, loss: Array, log_p: Array, log_q: Array) -> None:
-        inside = np.isfinite(loss) & (loss > 0.0)
-        self.t = np.concatenate([[0.0], loss[inside]])
-        mass_q = np.concatenate([[-_INF], log_q[inside]])
-        log_slope = np.logaddexp.accumulate(mass_q[::-1])[::-1]
-        falls = log_slope[1:] + logsubexp(self.t[1:], self.t[:-1])
-        infinite = logsumexp(np.concatenate([[-_INF], log_p[np.isposinf(loss)]]))
-        self.log_delta = np.logaddexp.accumulate(np.concatenate([[infinite], falls[::-1]]))[::-1]
+        self.t, log_slope, self.log_delta = breakpoints(loss, log_p, log_q)
         # delta = exp(top) (end + rise (1 - e^(t - breakpoint))), relative to the larger of the two
         self.top = np.maximum(np.maximum(self.log_delta, log_slope + self.t), -1e300)
         self.end, self.rise = np.exp(self.log_delta - self.top), np.exp(log_slope + self.t - self.top)

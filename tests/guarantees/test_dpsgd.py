@@ -404,7 +404,7 @@ def test_what_cannot_be_convolved_falls_back_to_the_curve():
         (PureDP(0.0), PureDP(0.0)),
     ):
         assert not Convolution(((part, 1), (other, 1))).exact_profile
-        assert Convolution(((part, 1), (other, 1))).tables is None
+        assert Convolution(((part, 1), (other, 1))).pair is None
     mixed = compose(DPSGD(1e-7, 1.0, 10**9), Laplace(1.0))
     assert mixed.rdp(2.0) == pytest.approx(float(DPSGD(1e-7, 1.0, 10**9).rdp(2.0)) + float(Laplace(1.0).rdp(2.0)))
     assert any("Rényi" in warning for warning in mixed.warnings)

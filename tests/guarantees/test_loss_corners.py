@@ -56,7 +56,7 @@ def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
 def test_one_direction_may_need_another_table():
     # with the record a step's loss is rarely huge; without it never is
     base = DPSGD(2.3e-5, 0.2975, 496)
-    assert base.core.tables is not None
+    assert base.core.pair is not None
     assert base.warnings == ()
     rare, usual = DPSGD(0.0025244091504536586, 41.05960752344159, 918), DPSGD(0.0012190333355670908, 0.27, 204)
     both = Convolution(((rare, 1), (usual, 1)))
@@ -70,7 +70,7 @@ def test_no_grid_for_losses_below_the_doubles():
     base = DPSGD(1e-200, 1.0, 10)
     assert base.rdp(2.0) == 0.0
     assert base.core.attained_pair is None
-    assert base.core.tables is None
+    assert base.core.pair is None
     assert any("Rényi curve is used instead" in warning for warning in base.warnings)
 
 
