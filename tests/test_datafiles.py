@@ -16,7 +16,7 @@ from hpcalc.conversion import epsilon_at
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
 from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
 from hpcalc.files import Source, points_text, read_tree, yaml_text
-from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.guarantees import ApproxDP, Gaussian, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import Poisson, TruncatedNegativeBinomial
 
@@ -154,38 +154,37 @@ def test_what_is_written_is_read_back(write, suffix):
     assert "Infinity" not in text
 
 
-BASES = (
-    PureDP(1.0),
-    PureDP(0.0),
-    Gaussian(2.0),
-    Laplace(2.0),
-    ApproxDP(0.5, 1e-8),
-    RDPCurve({1.5: 0.1, 2.0: 0.2, 8.0: 1.0, 32.0: 4.5}),
-    ProfileCurve({0.0: 0.1, 1.0: 1e-3, 2.0: 1e-9}),
-    compose(DPSGD(0.01, 1.0, 100), Gaussian(20.0), ApproxDP(0.1, 1e-9)),
+BOUNDED = (TruncatedNegativeBinomial.with_mean(10.0, eta=0.0), 1e-6)
+LIKELY = (Poisson(3.0), 1e-3)
+SEARCHES = (
+    (PureDP(1.0), *BOUNDED),
+    (Gaussian(2.0), *LIKELY),
+    (ApproxDP(0.5, 1e-8), *BOUNDED),
+    (RDPCurve({1.5: 0.1, 2.0: 0.2, 8.0: 1.0, 32.0: 4.5}), *LIKELY),
+    (ProfileCurve({0.0: 0.1, 1.0: 1e-3, 2.0: 1e-9}), *BOUNDED),
+    (compose(DPSGD(0.01, 1.0, 100), Gaussian(20.0), ApproxDP(0.1, 1e-9)), *LIKELY),
 )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("base", BASES, ids=repr)
-def test_the_search_is_read_back_as_good_as_it_was(write, base):
-    for law, delta in ((TruncatedNegativeBinomial.with_mean(10.0, eta=0.0), 1e-6), (Poisson(3.0), 1e-3)):
-        answer = bound(base, law, delta=delta, lower=False)
-        elsewhere = bound(base, law, delta=10.0 * delta, lower=False).epsilon
-        points, curve = answer.profile(), answer.rdp_export()
-        rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-region"), default=math.inf)
-        back = ProfileCurve(read_profile(write(points_text("p.csv", "profile", points), "p.csv")))
-        again = epsilon_at(back, math.log(delta)).value
-        # the convex hull of certified points, each right to 1e-4, may be a little below the answer
-        assert answer.epsilon * (1.0 - 1e-4) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
-        assert epsilon_at(back, math.log(10.0 * delta)).value >= elsewhere * (1.0 - 2e-4)  # on a chord
-        points_back = read_rdp(write(points_text("r.yaml", "rdp", curve), "r.yaml"))
-        wanted = {row["order"]: math.inf if row["epsilon"] is None else row["epsilon"] for row in curve}
-        assert points_back == wanted
-        if base.slack > 0.0 or isinstance(base, ProfileCurve):
-            assert set(wanted.values()) == {math.inf}  # then no Rényi curve exists
-        else:  # the bound may count events where a reader of the curve cannot
-            assert epsilon_at(RDPCurve(points_back), math.log(delta)).value <= rdp * 1.05 + 1e-9
+@pytest.mark.parametrize(("base", "law", "delta"), SEARCHES, ids=repr)
+def test_the_search_is_read_back_as_good_as_it_was(write, base, law, delta):
+    answer = bound(base, law, delta=delta, lower=False)
+    elsewhere = bound(base, law, delta=10.0 * delta, lower=False).epsilon
+    points, curve = answer.profile(), answer.rdp_export()
+    rdp = min((row.epsilon for row in answer.bounds if row.method != "refined-region"), default=math.inf)
+    back = ProfileCurve(read_profile(write(points_text("p.csv", "profile", points), "p.csv")))
+    again = epsilon_at(back, math.log(delta)).value
+    # the convex hull of certified points, each right to 1e-4, may be a little below the answer
+    assert answer.epsilon * (1.0 - 1e-4) <= again <= answer.epsilon * (1.0 + 1e-9) + 1e-12
+    assert epsilon_at(back, math.log(10.0 * delta)).value >= elsewhere * (1.0 - 2e-4)  # on a chord
+    points_back = read_rdp(write(points_text("r.yaml", "rdp", curve), "r.yaml"))
+    wanted = {row["order"]: math.inf if row["epsilon"] is None else row["epsilon"] for row in curve}
+    assert points_back == wanted
+    if base.slack > 0.0 or isinstance(base, ProfileCurve):
+        assert set(wanted.values()) == {math.inf}  # then no Rényi curve exists
+    else:  # the bound may count events where a reader of the curve cannot
+        assert epsilon_at(RDPCurve(points_back), math.log(delta)).value <= rdp * 1.05 + 1e-9
 
 
 def test_a_positive_number_never_becomes_zero(write):
@@ -391,7 +390,7 @@ def test_malformed_files_are_refused_in_one_clear_line(write, kind, capsys):
 def test_damaged_files_are_refused_or_still_curves(write):
     rng = random.Random(20220)
     names = [name for name in CURVE_FILES if name.rpartition(".")[2] in ("csv", "json", "yaml")]
-    for _ in range(1000):
+    for _ in range(300):
         name = rng.choice(names)
         data = bytearray(CURVE_FILES[name].encode())
         for _ in range(rng.randrange(1, 6)):
