@@ -160,6 +160,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         for flag in ("--help", "-h"):
             assert main([name, flag]) == 0
             text = capsys.readouterr().out
+            assert text.isascii()  # legible on every stream
             assert all(example in text for example in command(name).examples)
             for option in PROMISED[name]:
                 assert f"--{option}" in text

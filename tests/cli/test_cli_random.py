@@ -181,7 +181,7 @@ def run_lines(name: str, seed: int, count: int, capsys: Any, tmp_path: Path, mon
 @pytest.mark.parametrize("name", COMMANDS)
 def test_random_command_lines(name: str, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a plan or a comparison is worth a dozen bounds
-    run_lines(name, 1, {"bound": 15, "compare": 4, "plan": 3}.get(name, 40), capsys, tmp_path, monkeypatch)
+    run_lines(name, 1, {"bound": 12, "compare": 3, "plan": 2}.get(name, 30), capsys, tmp_path, monkeypatch)
 
 
 @pytest.mark.fuzz

@@ -90,12 +90,11 @@ def test_ctrl_c_is_130_without_a_traceback() -> None:
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     {"PYTHONIOENCODING": "utf-8", "TERM": "dumb"},
 ], ids=str)  # fmt: skip
-def test_errors_and_help_are_legible_on_every_stream(variables: dict[str, str]) -> None:
+def test_errors_are_legible_on_every_stream(variables: dict[str, str]) -> None:
     done = hpcalc("bound", "--zcdp", "-1", "--dist", "poisson", "--mu", "1", env=environment(**variables))
     text = done.stderr.decode("ascii" if "TERM" not in variables else "utf-8")
     assert (done.returncode, done.stdout, "\\u" in text) == (2, b"", False)
     assert text.startswith("hpcalc: --zcdp -1: give ")
-    assert hpcalc("bound", "--help", env=environment(**variables)).stdout.isascii()
 
 
 @pytest.mark.parametrize(
