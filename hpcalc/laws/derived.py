@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.errors import checked_number, require
 from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law, whole_number
 from hpcalc.laws.probabilities import sharper
 from hpcalc.laws.tabulated import Tabular
@@ -21,8 +21,8 @@ _LARGEST_CUTOFF = 100_000
 
 def _check(law: object, option: str, value: object) -> None:
     """Refuse what is not the law of a best-of-K search."""
-    if not isinstance(checked_law(law), Law):
-        raise InvalidInput(option, value, "leave it out: it applies to best-of-K searches only")
+    remedy = "leave it out: it applies to best-of-K searches only"
+    require((option, value, isinstance(checked_law(law), Law), remedy))
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class _Cut(Tabular):
     def __post_init__(self) -> None:
         cutoff = whole_number(self.option, self.m, 1)
         _check(self.law, self.option, cutoff)
-        if cutoff > _LARGEST_CUTOFF:
-            raise InvalidInput(self.option, cutoff, f"give at most {_LARGEST_CUTOFF}, or leave it out")
+        remedy = f"give at most {_LARGEST_CUTOFF}, or leave it out"
+        require((self.option, cutoff, cutoff <= _LARGEST_CUTOFF, remedy))
         object.__setattr__(self, "m", cutoff)
 
     @classmethod
@@ -139,8 +139,8 @@ class AtMost(_Cut):
     def __post_init__(self) -> None:
         super().__post_init__()
         left = "has probability 0" if math.isinf(self.log_kept) else "leaves only K = 0"
-        if not np.isfinite(self.law.log_pmf(np.arange(1.0, self.m + 1.0))).any():
-            raise InvalidInput("max_runs", self.m, f"give more: K <= {self.m} {left}")
+        some = bool(np.isfinite(self.law.log_pmf(np.arange(1.0, self.m + 1.0))).any())
+        require(("max_runs", self.m, some, f"give more: K <= {self.m} {left}"))
 
     def _log_p(self, k: Array) -> Array:
         return self.law.log_pmf(k) - self.log_kept
@@ -216,12 +216,10 @@ class Adaptive(SameCount):
 
     def __post_init__(self) -> None:
         remedy = "give two numbers LOW HIGH with 0 < LOW <= 1 <= HIGH"
-        low, high = (checked_number("density", value, remedy, math.isfinite) for value in (self.low, self.high))
-        if not 0.0 < low <= 1.0 <= high:
-            raise InvalidInput("density", f"{self.low} {self.high}", remedy)
+        low, high = (checked_number("density", value, remedy) for value in (self.low, self.high))
+        require(("density", f"{self.low} {self.high}", 0.0 < low <= 1.0 <= high, remedy))
         _check(self.law, "density", f"{low:g} {high:g}")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        vars(self).update(low=low, high=high)
 
     def _lower_rank(self, rank: Prob) -> tuple[Prob, Array]:
         """The rank ``min(high v, 1 - low (1 - v))``, and the logarithm of its derivative."""

@@ -1,6 +1,4 @@
-"""Poisson and binomial laws, and what they share with the truncated negative binomial: f' is a power of an affine
-function.
-"""
+"""Laws whose f' is a power of an affine function: what they share, the Poisson and the binomial law, and any k runs."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import require
 from hpcalc.laws.law import Echo, Law, SameCount, checked_keep, positive, probability, safe_exp, whole_number
 from hpcalc.laws.probabilities import ONE, log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf, times
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
@@ -181,15 +179,13 @@ class Binomial(AffinePower):
     name: ClassVar[str] = "binomial"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole_number("n", self.n, 1))
-        object.__setattr__(self, "p", probability("p", self.p))
+        vars(self).update(n=whole_number("n", self.n, 1), p=probability("p", self.p))
 
     @classmethod
     def with_mean(cls, mean: float, *, n: int) -> Binomial:
         """The law with ``p = mean / n``; the mean is > 0 and at most n."""
         number, count = positive("mean", mean), whole_number("n", n, 1)
-        if number > count:
-            raise InvalidInput("mean", mean, f"give at most n = {count}, or a larger n")
+        require(("mean", mean, number <= count, f"give at most n = {count}, or a larger n"))
         return cls(count, number / count)
 
     @property

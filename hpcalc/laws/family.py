@@ -101,12 +101,11 @@ def parse_law(text: str) -> dict[str, object]:
     _check_name("law", text, dist)
     known = (*LAWS[dist].parameters, "mean", *_MODIFIERS)
     out: dict[str, object] = {"dist": dist}
-    table: dict[str, float] = {}
+    table: dict[str, object] = {}
     for item in rest.split(",") if rest else []:
         word, equals, raw = (part.strip() for part in item.partition("="))
         key = word.replace("-", "_")
-        if key in out or word in table:
-            raise InvalidInput("law", text, f"give {word} once")
+        require(("law", text, key not in out and word not in table, f"give {word} once"))
         if key == "at_least_one":
             if raw.lower() not in ("", "true", "false"):
                 raise InvalidInput("law", text, f"give {word} alone, or as true or false")
@@ -115,22 +114,15 @@ def parse_law(text: str) -> dict[str, object]:
             raise InvalidInput("law", text, form)
         elif dist == "pmf" and key == "pmf":
             out[key] = raw
-        elif dist == "pmf" and key.isdigit():
-            table[word] = _number(text, word, raw)
-        elif key in known:
-            out[key] = _number(text, word, raw)
+        elif key in known or (dist == "pmf" and key.isdigit()):
+            try:
+                (out if key in known else table)[key] = float(raw)
+            except ValueError:
+                raise InvalidInput("law", text, f"give a number for {word}, not {raw!r}") from None
         else:
             raise InvalidInput("law", text, f"{did_you_mean(key, known)}{dist} takes {', '.join(known)}, not {word}")
-    if table and "pmf" in out:
-        raise InvalidInput("law", text, "give the probabilities in place or as a file, not both")
+    require(("law", text, not (table and "pmf" in out), "give the probabilities in place or as a file, not both"))
     return {**out, "pmf": table} if table else out
-
-
-def _number(text: str, word: str, raw: str) -> float:
-    try:
-        return float(raw)
-    except ValueError:
-        raise InvalidInput("law", text, f"give a number for {word}, not {raw!r}") from None
 
 
 @dataclass(frozen=True)
@@ -149,8 +141,7 @@ class LawFamily:
 
     def with_mean(self, mean: float) -> RunCount:
         """The law of a mean, before it is cut or conditioned; a whole number of runs is the nearest one."""
-        if self.scale is None:
-            raise InvalidInput("mean", mean, f"{self.dist} has a mean of its own: leave --mean out")
+        require(("mean", mean, self.scale is not None, f"{self.dist} has a mean of its own: leave --mean out"))
         if self.whole:
             each = self.parameters["p"] if self.scale == "n" else 1.0
             return self.at(max(round(mean / each), 1))
@@ -227,9 +218,8 @@ def families_of(laws: Iterable[LawLike] | LawLike | None, default: tuple[LawFami
     """Families of what the caller named, or the default ones."""
     if laws is None:
         return default
-    single = isinstance(laws, (RunCount, str, Mapping, LawFamily))
-    named: Iterable[LawLike] = [laws] if single or not isinstance(laws, Iterable) else laws  # type: ignore[list-item]
-    return tuple(family_of(law) for law in named) or default
+    single = isinstance(laws, (str, Mapping)) or not isinstance(laws, Iterable)
+    return tuple(map(family_of, [laws] if single else laws)) or default  # type: ignore[arg-type]
 
 
 #: What is considered unless other laws are named.

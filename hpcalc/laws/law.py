@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
-from hpcalc.errors import InvalidInput, checked_number, require
+from hpcalc.errors import checked_number, require
 from hpcalc.laws.probabilities import HEAD, ONE, ZERO, Inverse, log_integral, sharper
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
 
@@ -126,11 +126,9 @@ class RunCount(ABC):
     def sample(self, rng: random.Random) -> int:
         """Draw one K by inversion of its distribution function, with random bits from ``rng``.
 
-        The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too. Laws whose
-        runs are not counted beforehand are refused.
+        The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
         """
-        if self.name in NOT_DRAWN:
-            raise InvalidInput("law", self.name, NOT_DRAWN[self.name])
+        require(("law", self.name, self.name not in NOT_DRAWN, NOT_DRAWN.get(self.name, "")))
         below, above = self._inverses
         upper = rng.getrandbits(1)
         log_tail = math.log((2 * rng.getrandbits(256) + 1) / (1 << 258))  # of a uniform number in (0, 1/2)
@@ -185,10 +183,7 @@ class Law(RunCount):
 
     @abstractmethod
     def log_density_slope(self, rank: Prob) -> Array:
-        """``log(-F'(u))``, the steepness of the density: ``log E[K (K-1) (1-u)^(K-2)]``.
-
-        Accurate relative to ``-F'(u)``; ``-inf`` where that is 0 (K <= 1, or ``P[K = 2] = 0`` at u = 1).
-        """
+        """``log(-F'(u))``, accurate relative to it: ``log E[K (K-1) (1-u)^(K-2)]``, ``-inf`` where that is 0."""
 
     def _log_parts(self, rank: Prob) -> tuple[Array, Array]:
         """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""

@@ -13,7 +13,7 @@ import numpy as np
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.laws.families import AffinePower
 from hpcalc.laws.law import Echo, SameCount, checked_keep, mean_of_some, probability, safe_exp
-from hpcalc.laws.probabilities import log_beta, log_mean_exp
+from hpcalc.laws.probabilities import log_beta, log_mean_exp, times
 from hpcalc.logspace import Array, log1mexp, log_expm1
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class TruncatedNegativeBinomial(AffinePower):
         if self._shape is not None and shape != self._shape:
             raise InvalidInput("eta", eta, f"a {self.name} law has eta {self._shape:g}: leave it out")
         number = checked_number("gamma", log_gamma, "give log gamma <= 0, finite", lambda x: -math.inf < x <= 0.0)
-        # no -0.0
-        for key, value in (("eta", shape + 0.0), ("log_gamma", number + 0.0), ("gamma", gamma)):
-            object.__setattr__(self, key, value)
+        vars(self).update(eta=shape + 0.0, log_gamma=number + 0.0, gamma=gamma)  # no -0.0
 
     @classmethod
     def from_log_gamma(cls, eta: float, log_gamma: float) -> Self:
@@ -117,11 +115,9 @@ class TruncatedNegativeBinomial(AffinePower):
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
-        if self.log_gamma == 0.0:
-            return np.where(k == 1.0, 0.0, -np.inf)
         some, shape = np.maximum(k, 1.0), 1.0 + self.eta
         # K P[K] / E[K] is the law of 1 + an untruncated negative binomial of shape eta + 1
-        biased = shape * self.log_gamma + (some - 1.0) * self._log_not_gamma - np.log(some + self.eta)
+        biased = shape * self.log_gamma + times(some - 1.0, self._log_not_gamma) - np.log(some + self.eta)
         out = self.log_mean - np.log(some) + biased - log_beta(some, shape)
         return np.asarray(np.where(k >= 1.0, out, -np.inf), dtype=float)
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws.law import Echo, Law, checked_keep, whole_number
 from hpcalc.laws.probabilities import ZERO, times
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
@@ -160,15 +160,12 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
         k = whole_number("pmf", key, 0)
         remedy = f"give a probability between 0 and 1 for {k} runs"
         p = checked_number("pmf", value, remedy, lambda x: 0.0 <= x <= 1.0 + 1e-9)
-        if k in out:
-            raise InvalidInput("pmf", f"{k} given twice", "give each number of runs once")
+        require(("pmf", f"{k} given twice", k not in out, "give each number of runs once"))
         out[k] = p
     total = math.fsum(out.values())
-    if not abs(total - 1.0) <= 1e-9:
-        raise InvalidInput("pmf", f"a sum of {total!r}", "give probabilities that sum to 1")
+    require(("pmf", f"a sum of {total!r}", abs(total - 1.0) <= 1e-9, "give probabilities that sum to 1"))
     kept = tuple((k, out[k] / total) for k in sorted(out) if out[k] > 0.0)
-    if kept[-1][0] == 0:
-        raise InvalidInput("pmf", "no run at all", "give some probability to 1 run or more")
+    require(("pmf", "no run at all", kept[-1][0] > 0, "give some probability to 1 run or more"))
     return kept
 
 
