@@ -168,7 +168,7 @@ def _worth(aims: Aims, x: Axis, series: Callable[[str], tuple[Series, ...]], cap
 
 
 def _plan(result: PlanResult) -> list[Panel]:
-    late = [(item, item.runs, quantile_or_none(item.runs, 0.95)) for item in result.solutions if item.runs is not None]
+    late = [(item, item.runs, quantile_or_none(item.runs, 0.95)) for item in result.entries if item.runs is not None]
     by_runs = all(item.solved_for in runs.parameters() for item, runs, _ in late)  # else each law has its own noise
     drawn = [(item, {"x": max(float(count), 1.0) if by_runs else item.value, **result.aims.fields(runs)})
              for item, runs, count in late if count is not None and count <= _LARGEST_MEAN]  # fmt: skip

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.measures import NEEDS_RATE, Aims
-from hpcalc.questions.rows import gate, head, known, upper
+from hpcalc.questions.rows import gate, known
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import Accountant, Solution, Ticker, at_mean, law_of_success, solve_runs, unreachable
+from hpcalc.questions.solving import (
+    Accountant,
+    PricedLaws,
+    Solution,
+    at_mean,
+    law_of_success,
+    solve_runs,
+    ticker,
+    unreachable,
+)  # fmt: skip
 
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
@@ -28,22 +37,14 @@ _LONGEST_CURVE = 1e9  # mean number of runs beyond which a law is told, not draw
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CompareResult(Answer):
-    """Laws of K side by side for one base."""
+class CompareResult(PricedLaws):
+    """Laws of K side by side, in the order they were named; in a sweep, law by law and mean by mean."""
 
     base: Guarantee
-    asked: Asked
-    entries: tuple[Solution, ...]  # in the order the laws were named; in a sweep, law by law and mean by mean
     footing: dict[str, Any]  # what the laws have in common: mean, at_epsilon, at_success or sweep
-    aims: Aims
     in_use: bool = False  # whether the first is the law that the user's own search draws K from
     lower: bool = True  # whether lower bounds were asked for
     curves: tuple[Solution, ...] = ()  # each law at means around its row's, for a picture
-
-    @property
-    def delta(self) -> float:
-        """δ."""
-        return self.asked.delta
 
     @property
     def epsilon(self) -> float:
@@ -70,14 +71,9 @@ class CompareResult(Answer):
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
         reason = next((entry.reason for entry in self.entries if entry.reason), "no bound is finite")
         return {
-            **head("compare"),
-            "base": self.base.describe(),
-            **self.asked.document(),
-            "delta": self.delta,
-            "single_run": {"epsilon": None if single is None else upper(single.value)},
+            **self.told("compare"),
             **self.footing,
             **known(success_rate=self.aims.success_rate),
             "rows": self.rows,
@@ -166,60 +162,40 @@ def compare(
     if not footing and all(family.given is None for family in families):
         given = math.inf if used is None or used.given is None else used.given.mean
         footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
-    ask = Accountant(Asked(**asked), Ticker(progress, (1 if at_epsilon is None else 10) * len(families)))
-    pricing = _Pricing(base, ask, lower)
-    present = [] if used is None or used.given is None else [pricing.priced(Solution(used, used.given))]
+    means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
+    expected = len(means) if means else 1 if at_epsilon is None else 10
+    ask = Accountant(Asked(**asked), ticker(progress, expected * len(families)))
+    priced = partial(ask.priced, base, lower=lower)
+    present = [] if used is None or used.given is None else [priced(Solution(used, used.given))]
     if sweep is not None:
-        means = parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
-        ask.tick.expected = len(means) * len(families)
-        entries = [entry for family in families for entry in pricing.swept(family, means)]
+        entries = [entry for family in families for entry in _swept(priced, family, means)]
         footing = {"sweep": sweep if isinstance(sweep, str) else means}
     elif at_epsilon is not None:
         solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
             raise unreachable(solved, at_epsilon, None, ask.asked, "--at-epsilon")
-        entries = [pricing.priced(item) for item in solved]
+        entries = [priced(item) for item in solved]
     elif at_success is not None:
-        entries = [pricing.priced(law_of_success(family, at_success, aims)) for family in families]
+        entries = [priced(law_of_success(family, at_success, aims)) for family in families]
     else:
-        entries = [pricing.priced(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
+        entries = [priced(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
         entries = [entry for entry in entries if not any(entry.same_law(other) for other in present)]
     every = (*present, *entries)
-    drawn = tuple(pricing.around(every)) if curves and sweep is None else ()
-    return CompareResult(base, ask.asked, every, footing, aims, bool(present), lower, drawn)
+    drawn = _around(partial(ask.priced, base, lower=False), every) if curves and sweep is None else ()
+    return CompareResult(base, ask.asked, every, aims, footing, bool(present), lower, tuple(drawn))
 
 
-@dataclass(frozen=True)
-class _Pricing:
-    """Asks what laws cost for one base."""
+def _swept(priced: Callable[[Solution], Solution], family: LawFamily, means: Iterable[float]) -> Iterable[Solution]:
+    """A law at each mean that it can have; whole numbers of runs meet some means twice."""
+    free = family if family.scale is None else replace(family, given=None)
+    entries = (priced(at_mean(free, each)) for each in means)
+    return {entry.runs: entry for entry in entries if entry.runs is not None}.values()
 
-    base: Guarantee
-    ask: Accountant
-    lower: bool
 
-    def priced(self, item: Solution) -> Solution:
-        """A law and its cost, where that is not at hand, or has no lower bound yet."""
-        if item.runs is None:
-            return Solution(item.family, reason=item.reason)
-        if item.cost is not None and not self.lower:
-            return item
-        cost = self.ask.cost(self.base, item.runs, lower=self.lower)
-        return Solution(item.family, item.runs, cost, cost.reason if cost.best is None else item.reason)
-
-    def swept(self, family: LawFamily, means: Iterable[float]) -> list[Solution]:
-        """A law at each mean that it can have; whole numbers of runs meet some means twice."""
-        free = family if family.scale is None else replace(family, given=None)
-        entries = (self.priced(at_mean(free, each)) for each in means)
-        return list({entry.runs: entry for entry in entries if entry.runs is not None}.values())
-
-    def around(self, entries: Iterable[Solution]) -> list[Solution]:
-        """Each law at means around its row's, the row among them, so that the row can be seen on its curve."""
-        plain = replace(self, lower=False)
-        found: list[Solution] = []
-        for entry in entries:
-            if entry.family.scale is None or entry.runs is None or entry.runs.mean > _LONGEST_CURVE:
-                continue
-            means = np.exp(np.linspace(0.0, math.log(max(3.0 * entry.runs.mean, 30.0)), _CURVE_MEANS)).tolist()
-            points = [*plain.swept(entry.family, means), entry]
-            found += sorted(points, key=lambda point: math.inf if point.runs is None else point.runs.mean)
-        return found
+def _around(priced: Callable[[Solution], Solution], entries: Iterable[Solution]) -> Iterator[Solution]:
+    """Each law at means around its row's, the row among them, so that the row can be seen on its curve."""
+    for entry in entries:
+        if entry.family.scale is not None and entry.runs is not None and entry.runs.mean <= _LONGEST_CURVE:
+            means = np.geomspace(1.0, max(3.0 * entry.runs.mean, 30.0), _CURVE_MEANS).tolist()
+            points = [*_swept(priced, entry.family, means), entry]
+            yield from sorted(points, key=lambda point: math.inf if point.runs is None else point.runs.mean)

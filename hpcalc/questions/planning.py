@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.catalog import load
-from hpcalc.errors import ExitCode, InvalidInput, require
+from hpcalc.errors import ExitCode, require
 from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
@@ -20,8 +19,8 @@ from hpcalc.logspace import Array, round_down, round_up
 from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
-from hpcalc.questions.search_cost import BoundResult, Progress
-from hpcalc.questions.solving import NOISES, Accountant, Solution, Ticker
+from hpcalc.questions.search_cost import Progress
+from hpcalc.questions.solving import NOISES, Accountant, PricedLaws, Solution, ticker
 from hpcalc.solve import log_minimum
 
 #: What ``"dpsgd-noise"`` solves for: (sampling rate, steps), or one run's guarantee as a function of the noise.
@@ -32,15 +31,12 @@ _SIZE_STEP = 0.01  # of log n
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanResult(Answer):
-    """Every law with its parameter solved, one of them recommended."""
+class PlanResult(PricedLaws):
+    """Every law with its parameter solved: the recommended one first, what meets no target last."""
 
-    base: Guarantee | None
     target_epsilon: float | None
-    solutions: tuple[Solution, ...]  # the best first, what meets no target last
     reason: str  # why the first is recommended
     goal: str | None  # what they are ordered by, where it was a choice
-    aims: Aims
     constraints: dict[str, float] = field(default_factory=dict)  # echo of further conditions
     notes: tuple[str, ...] = ()  # warnings about the question itself
 
@@ -49,22 +45,12 @@ class PlanResult(Answer):
     @property
     def best(self) -> Solution:
         """The recommended row."""
-        return self.solutions[0]
-
-    @property
-    def _cost(self) -> BoundResult:
-        assert self.best.cost is not None
-        return self.best.cost
-
-    @property
-    def delta(self) -> float:
-        """δ."""
-        return self._cost.delta
+        return self.entries[0]
 
     @property
     def epsilon(self) -> float:
         """What the recommended search costs."""
-        return self._cost.epsilon
+        return math.inf if self.best.cost is None else self.best.cost.epsilon
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -72,23 +58,19 @@ class PlanResult(Answer):
         return [
             {"dist": item.family.dist, "solved_for": item.solved_for, "value": item.value}
             | item.fields(self.aims, 50, 95, 99)
-            for item in self.solutions
+            for item in self.entries
         ]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about the recommendation."""
-        return tuple(dict.fromkeys([*self._cost.warnings, *self.notes, *self.aims.warnings]))
+        cost = () if self.best.cost is None else self.best.cost.warnings
+        return tuple(dict.fromkeys([*cost, *self.notes, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
-        single = self._cost.single_run
         return {
-            **rows.head("plan"),
-            **rows.known(base=None if self.base is None else self.base.describe()),
-            **self._cost.asked.document(),
-            "delta": self.delta,
-            "single_run": {"epsilon": None if single is None else rows.upper(single.value)},
+            **self.told("plan"),
             "solved_for": self.best.solved_for,
             "value": self.best.value,
             "epsilon": rows.upper(self.epsilon),
@@ -175,35 +157,46 @@ def plan(
     >>> best.solved_for, best.cost.epsilon <= 4.0
     ('gamma', True)
     """
-    if base is not None:
-        checked_guarantee(base)
     aims = Aims.of(success_rate, scores, minimize)
     goal, kind = aims.goal(maximize), solve_for or "runs"
     if asked.get("subset") == "auto":
         kind, asked["subset"] = "subset", 0.5  # any rate will do until one is found
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
-    ask = Accountant(Asked(**asked), Ticker(progress, 12 * len(families)))
-    order = maximize if kind != "runs" else None if target_success is not None else goal
-    planner = _Planner(ask, base, aims, order, kind, mean, target_epsilon, target_success, max_runs_p95)
-    echo: dict[str, Any] = {"mean": mean, "compositions": compositions}
-    if kind == "runs":
-        found = planner.laws(families, optimize_eta)
-    elif kind == "subset":
-        complete = planner.complete(families, "--subset auto")
-        found = [solving.solve_subset(ask, planner.one_run, law, target_epsilon) for law in complete]
-    else:
-        complete = planner.complete(families, f"--solve-for {kind}")
-        one_run = _noisy(kind, base, compositions, sampling)
-        found = [solving.solve_noise(ask, law, kind, one_run, target_epsilon or 0.0) for law in complete]
-        if kind == "dpsgd-noise" and isinstance(sampling, tuple):
-            echo |= {"sampling_rate": sampling[0], "steps": sampling[1]}
+    target, success, late = target_epsilon, target_success, max_runs_p95
+    free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
+    rate = success is None or aims.success_rate is not None
+    complete = kind == "runs" or mean is not None or all(family.given is not None for family in families)
+    option = "--subset auto" if kind == "subset" else f"--solve-for {kind}"
+    require(
+        ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
+        ("zcdp", None, base is not None or kind in NOISES, "say what one run guarantees, e.g. --zcdp 0.1"),
+        ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
+        ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
+        ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
+        ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
+        ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
+        ("mean", mean, mean is None or kind != "runs", "is what plan solves for: leave it out"),
+        ("mean", None, complete, f"{option} needs the number of runs: give --mean, e.g. 10"),
+    )
+    one_run = _noisy(kind, base, compositions, sampling) if kind in NOISES else lambda _: checked_guarantee(base)
+    ask = Accountant(Asked(**asked), ticker(progress, 12 * len(families) + 400 * optimize_eta))
+    order = maximize if kind != "runs" else None if success is not None else goal
+    planner = _Planner(ask, one_run, aims, order, kind, target, success, late)
+    found = (
+        planner.laws(families, optimize_eta) if kind == "runs" else [planner.run(family, mean) for family in families]
+    )
     found.sort(key=planner.rank)
-    if found[0].runs is None:
-        raise solving.unreachable(found, target_epsilon, target_success, ask.asked)
-    echo |= {"target_success": target_success, "max_runs_p95": max_runs_p95, "success_rate": success_rate}
-    told, unused = rows.known(**echo), _not_used(named) if kind == "runs" else ()
-    return PlanResult(base, target_epsilon, tuple(found), planner.reason(found), order, aims, told, unused)
+    best = found[0]
+    if best.runs is None or best.cost is None:
+        raise solving.unreachable(found, target, success, ask.asked)
+    training = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
+    echo = rows.known(
+        mean=mean, compositions=compositions, sampling_rate=training[0], steps=training[1],
+        target_success=success, max_runs_p95=late, success_rate=success_rate,
+    )  # fmt: skip
+    notes, told = _not_used(named) if kind == "runs" else (), planner.reason(found)
+    return PlanResult(base, best.cost.asked, tuple(found), aims, target, told, order, echo, notes)
 
 
 def _noisy(
@@ -235,47 +228,27 @@ class _Planner:
     """Solves law by law, ranks what was found and says why the first is recommended."""
 
     ask: Accountant
-    base: Guarantee | None
+    one_run: Callable[[float], Guarantee]  # by its noise, where that is solved for
     aims: Aims
     order: str | None  # the goal that the rows are ordered by; None for the least noise, or the least ε
     kind: str  # what is solved for: "runs", "subset" or a noise
-    mean: float | None
     target: float | None
     success: float | None
     late: int | None
 
-    def __post_init__(self) -> None:
-        kind, target, success, late = self.kind, self.target, self.success, self.late
-        free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
-        rate = success is None or self.aims.success_rate is not None
-        require(
-            ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
-            ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
-            ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
-            ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
-            ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
-            ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
-            ("mean", self.mean, self.mean is None or kind != "runs", "is what plan solves for: leave it out"),
-        )
-
-    def complete(self, families: Iterable[LawFamily], asked: str) -> list[RunCount]:
-        """The laws, at the mean where their scale is open."""
-        known = self.mean is not None or all(family.given is not None for family in families)
-        require(("mean", None, known, f"{asked} needs the number of runs: give --mean, e.g. 10"))
-        return [family.given or family.with_mean(self.mean or 1.0) for family in families]
-
-    @property
-    def one_run(self) -> Guarantee:
-        """What one run guarantees, where that is given."""
-        if self.base is None:
-            raise InvalidInput("zcdp", None, "say what one run guarantees, e.g. --zcdp 0.1")
-        return self.base
+    def run(self, family: LawFamily, mean: float | None) -> Solution:
+        """The noise of one run, or the part of the records, for a law at the mean where its scale is open."""
+        law = family.given or family.with_mean(mean or 1.0)
+        if self.kind == "subset":
+            return solving.solve_subset(self.ask, self.one_run(0.0), law, self.target)
+        return solving.solve_noise(self.ask, law, self.kind, self.one_run, self.target or 0.0)
 
     def law(self, family: LawFamily, start: float = 10.0) -> Solution:
         """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
+        base = self.one_run(0.0)
         if self.success is None:
-            return solving.solve_runs(self.ask, self.one_run, family, self.target or 0.0, self.late, start)
-        base, found = self.one_run, solving.law_of_success(family, self.success, self.aims, self.late)
+            return solving.solve_runs(self.ask, base, family, self.target or 0.0, self.late, start)
+        found = solving.law_of_success(family, self.success, self.aims, self.late)
         if found.runs is None:
             return found
         cost = self.ask.cost(base, found.runs)
@@ -293,7 +266,6 @@ class _Planner:
         plain = family_of("poisson")
         poisson = next((item for item in found if item.family == plain), None) or self.law(plain)
         means = [item.runs.mean for item in (poisson, *found) if item.runs is not None]
-        self.ask.tick.expected += 40 * 10
         rough = replace(self, ask=replace(self.ask, certify=False))
 
         def worth(family: LawFamily) -> float:

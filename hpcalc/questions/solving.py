@@ -5,13 +5,15 @@ Probes lead near the value at which the search costs what it may, and certified 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from hpcalc.answer import Answer
 from hpcalc.bounds import bounds_for, named_by
 from hpcalc.catalog import GUARANTEES
 from hpcalc.errors import InvalidInput, TargetOutOfReach
@@ -22,7 +24,7 @@ from hpcalc.logspace import Lower, round_down, round_up
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.release import everything, search_pair
-from hpcalc.questions.rows import known, law_document, length_fields, quantile_or_none, upper
+from hpcalc.questions.rows import head, known, law_document, length_fields, quantile_or_none, upper
 from hpcalc.questions.search_cost import BoundResult, Progress, search_cost
 from hpcalc.solve import Crossing, Grid, first_true, last_passing
 
@@ -33,33 +35,39 @@ _ROUGH = 3e-2  # of delta, where rates are only compared
 _CLEARLY = 1.002  # most probes lie below the bounds by 0.1 % at most
 
 
-@dataclass
-class Ticker:
+def ticker(progress: Progress | None, expected: int) -> Callable[[], None]:
     """Counts evaluations for a progress bar whose end is not known beforehand."""
+    count = itertools.count(1)
 
-    report: Progress | None = None
-    expected: int = 0
-    done: int = 0
+    def tick() -> None:
+        done = next(count)
+        if progress is not None:
+            progress(done, max(expected, done + 1))
 
-    def __call__(self) -> None:
-        self.done += 1
-        if self.report is not None:
-            self.expected = max(self.expected, self.done + 1)
-            self.report(self.done, self.expected)
+    return tick
 
 
-@dataclass
+@dataclass(frozen=True)
 class Accountant:
     """Asks the same of many searches; without ``certify``, :meth:`last_within` answers with four digits by probes."""
 
     asked: Asked
-    tick: Ticker = field(default_factory=Ticker)
+    tick: Callable[[], None]
     certify: bool = True
 
     def cost(self, base: Guarantee, runs: RunCount, *, lower: bool = False, method: str | None = None) -> BoundResult:
         """What ``bound`` says (by one method alone where it is named)."""
         self.tick()
         return search_cost(base, runs, replace(self.asked, method=method or self.asked.method), lower)
+
+    def priced(self, base: Guarantee, item: Solution, *, lower: bool) -> Solution:
+        """A law and its cost, where that is not at hand, or has no lower bound yet."""
+        if item.runs is None:
+            return replace(item, cost=None)
+        if item.cost is not None and not lower:
+            return item
+        cost = self.cost(base, item.runs, lower=lower)
+        return replace(item, cost=cost, reason=cost.reason if cost.best is None else item.reason)
 
     def probes(self, base: Guarantee, runs: RunCount, method: str | None = None) -> dict[str, float]:
         """ε to three digits or more, method by method: no bounds, but cheap. The paper's are asked where alone."""
@@ -157,6 +165,32 @@ class Solution:
             **({"exact": self.cost.exact, "lower_bound": Lower(floor) if floor < math.inf else None} if lower else {}),
             **aims.fields(self.runs),
             **known(reason=self.reason),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PricedLaws(Answer):
+    """Laws of K and what a search with each costs."""
+
+    base: Guarantee | None
+    asked: Asked
+    entries: tuple[Solution, ...]
+    aims: Aims
+
+    @property
+    def delta(self) -> float:
+        """δ."""
+        return self.asked.delta
+
+    def told(self, command: str) -> dict[str, Any]:
+        """The first keys of a document: what was asked, and what one run costs."""
+        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
+        return {
+            **head(command),
+            **known(base=None if self.base is None else self.base.describe()),
+            **self.asked.document(),
+            "delta": self.delta,
+            "single_run": {"epsilon": None if single is None else upper(single.value)},
         }
 
 

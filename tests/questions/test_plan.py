@@ -56,7 +56,7 @@ def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Gu
         with pytest.raises(TargetOutOfReach, match="out of reach"):
             plan(base, target_epsilon=target, delta=delta)
         return
-    for item in plan(base, target_epsilon=target, delta=delta).solutions:
+    for item in plan(base, target_epsilon=target, delta=delta).entries:
         if item.runs is None:
             assert item.value is None
             assert item.reason
@@ -146,7 +146,7 @@ def test_scores_are_a_goal(minimize: bool) -> None:
 @pytest.mark.slow
 def test_the_run_time_limit_holds_and_is_the_reason() -> None:
     answer = plan(ZCDP(0.1), target_epsilon=4.0, max_runs_p95=100)
-    for item in answer.solutions:
+    for item in answer.entries:
         assert item.runs is not None
         assert item.runs.quantile(0.95) <= 100
         if item.beyond is None:
@@ -154,7 +154,7 @@ def test_the_run_time_limit_holds_and_is_the_reason() -> None:
             bolder = item.family.at(grid.value(grid.index(item.value) + 1))
             assert bolder.quantile(0.95) > 100
             assert "100 times" in item.reason
-    assert {item.beyond is None for item in answer.solutions} == {True, False}
+    assert {item.beyond is None for item in answer.entries} == {True, False}
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_the_fewest_runs_for_a_chance_of_success() -> None:
     answer = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01)
     costs = [row["epsilon"] for row in answer.rows if row["epsilon"] is not None]
     assert costs == sorted(costs)
-    for item in answer.solutions:
+    for item in answer.entries:
         if item.value is None:
             assert "its success probability ends at 0." in item.reason
             continue
@@ -251,7 +251,7 @@ def test_the_fewest_runs_for_a_chance_of_success() -> None:
         assert success_probability(item.family.at(grid.value(index - 1)), 0.01) < 0.9
     # a limit on the cost leaves out what exceeds it
     cheap = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, target_epsilon=1.6)
-    assert {item.family.label for item in cheap.solutions if item.value} == {"tnb:eta=0.5", "tnb:eta=1"}
+    assert {item.family.label for item in cheap.entries if item.value} == {"tnb:eta=0.5", "tnb:eta=1"}
 
 
 # -- noise
