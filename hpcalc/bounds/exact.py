@@ -261,8 +261,11 @@ class Search:
             total = np.maximum.accumulate(total + row)
         return _log(best)
 
-    def losers_before(self, epsilon: float) -> Points:
-        """For each piece the losers that are best ranked before it, never fewer than before the piece to its left."""
+    def losers_before(self, epsilon: float, rounds: int = 2) -> Points:
+        """For each piece the losers that are best ranked before it, never fewer than before the piece to its left.
+
+        They are found among the ends of the cells, then ``rounds`` times more closely.
+        """
         log_c, corner = self.log_c(epsilon)[:, None], self.pieces.corner
         x1, w1 = corner.x[1:, None], corner.w[1:, None]
 
@@ -281,14 +284,16 @@ class Search:
         if np.any((np.maximum.accumulate(np.where(winning, at, 0)) - at > 1) & winning):
             at = _monotone_path(np.maximum(value, 0.0) * self.width[:, None])
         left, right = (self.cells[np.clip(at + k, 0, self.cells.size - 1)].astype(float) for k in (-1, 1))
-        for _ in range(3):
+        place = self.cells[None, :].astype(float)
+        for _ in range(rounds):
             place = left[:, None] + (right - left)[:, None] * (np.arange(17) / 16.0)
             y = self.lattice.at(place)[0]
             log_f = self.log_f(x1, y)
             value = gain(log_f, np.exp(log_f), self.log_g(w1, y), y.x_rest)
             at = np.argmax(value, axis=1)
             left, right = place[rows, np.maximum(at - 1, 0)], place[rows, np.minimum(at + 1, 16)]
-        return self.lattice.at(np.maximum.accumulate(np.where(value[rows, at] > 0.0, place[rows, at], 0.0)))[0]
+        best = np.broadcast_to(place, value.shape)[rows, at]
+        return self.lattice.at(np.maximum.accumulate(np.where(value[rows, at] > 0.0, best, 0.0)))[0]
 
 
 def _sum(a: Array, b: Array, rest: Array) -> Prob:
@@ -460,16 +465,19 @@ class Direction:
 
         def located(search: Search, before: _Located | None) -> _Located:
             epsilon, below = 0.0 if before is None else before.epsilon, 0.5 * self.enough
+            rounds = 0 if before is None else 2
             for _ in range(20):
                 # just below ε, or as far below that what is best there still adds something
-                lost = search.losers_before(epsilon * (1.0 - below))
+                lost = search.losers_before(epsilon * (1.0 - below), rounds)
                 made = self._mechanism(search, lost, self.own)
                 found = made.epsilon(log_delta)
                 if found < epsilon * (1.0 - 10.0 * self.enough) and below < 0.5:
                     below *= 10.0
                 # what is left is of the order of the square of the last step
                 elif found <= epsilon * (1.0 + 10.0 * self.enough) or found == math.inf:
-                    break
+                    if rounds:
+                        break
+                    rounds = 2
                 else:
                     epsilon = found
             epsilon = max(epsilon, found)

@@ -96,17 +96,10 @@ def check_pair(two: Two, law: Law, epsilons: tuple[float, ...], attained: bool) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS + OTHERS, ids=repr)
-def test_no_order_of_a_few_outcomes_is_above(law):
-    rng = np.random.default_rng(LAWS.index(law) if law in LAWS else 77)
-    check_pair(random_two(rng), law, (0.4,), attained=law in LAWS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS + OTHERS, ids=repr)
 def test_no_order_of_up_to_six_outcomes_is_above(law):
     rng = np.random.default_rng(5)
-    for outcomes in (2, 3, 4, 6):
-        check_pair(random_two(rng, outcomes), law, (0.0, 1.3), attained=law in LAWS)
+    for outcomes, epsilon in ((2, 1.3), (4, 0.0), (6, 0.4)):
+        check_pair(random_two(rng, outcomes), law, (epsilon,), attained=law in LAWS)
 
 
 @pytest.mark.fuzz
@@ -300,18 +293,18 @@ def assert_rises(values: list[float]) -> None:
     ids=repr,
 )
 def test_epsilon_never_rises_with_delta(base, law):
-    assert_rises([price(base, law, delta)[1] for delta in (0.3, 0.1, 1e-2, 1e-4, 1e-6)])
+    assert_rises([price(base, law, delta)[1] for delta in (0.3, 1e-2, 1e-6)])
 
 
 @pytest.mark.parametrize(
     "laws",
     [
-        [Poisson(mu) for mu in (0.1, 1.0, 10.0, 100.0)],
-        [tnb(mean, eta=0.0) for mean in (1.01, 2.0, 10.0, 100.0)],
-        [tnb(mean, eta=-0.8) for mean in (1.01, 2.0, 10.0, 100.0)],
-        [Binomial(n, 0.3) for n in (1, 2, 10, 50)],
-        [Binomial(10, p) for p in (0.01, 0.2, 0.6, 1.0)],
-        [Fixed(k) for k in (1, 2, 5, 20)],
+        [Poisson(mu) for mu in (0.1, 3.0, 100.0)],
+        [tnb(mean, eta=0.0) for mean in (1.01, 3.0, 100.0)],
+        [tnb(mean, eta=-0.8) for mean in (1.01, 3.0, 100.0)],
+        [Binomial(n, 0.3) for n in (1, 3, 50)],
+        [Binomial(10, p) for p in (0.01, 0.4, 1.0)],
+        [Fixed(k) for k in (1, 2, 20)],
     ],
     ids=lambda laws: repr(laws[0]),
 )
@@ -323,8 +316,8 @@ def test_epsilon_grows_with_the_law(laws):
 @pytest.mark.slow
 def test_epsilon_grows_with_the_loss_of_one_run():
     for law in (Poisson(5.0), tnb(10.0, eta=1.0), Fixed(3)):
-        assert_rises([price(Gaussian(sigma), law, 1e-5)[1] for sigma in (50.0, 10.0, 3.0, 1.0)])
-        assert_rises([price(PureDP(loss), law, 1e-4)[1] for loss in (0.01, 0.1, 1.0, 3.0)])
+        assert_rises([price(Gaussian(sigma), law, 1e-5)[1] for sigma in (50.0, 5.0, 1.0)])
+        assert_rises([price(PureDP(loss), law, 1e-4)[1] for loss in (0.01, 0.3, 3.0)])
         assert_rises([price(ApproxDP(0.3, slack), law, 1e-2)[1] for slack in (1e-9, 1e-6, 1e-4)])
 
 
@@ -355,7 +348,7 @@ def test_no_cliff_where_a_profile_ends():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.999, 0.5, 1e-12, 1e-100])
+@pytest.mark.parametrize("delta", [0.999, 1e-12, 1e-100])
 @pytest.mark.parametrize("base", [Gaussian(2.0), Laplace(1.0), PureDP(1.0), PureDP(30.0)], ids=repr)
 def test_any_delta_has_an_answer(base, delta):
     for law in (Poisson(0.01), tnb(10.0, eta=0.0), Fixed(2), FinitePmf(((0, 0.5), (2, 0.5)))):
