@@ -24,7 +24,7 @@ mp.mp.dps = 50
 def test_a_grid_below_is_a_post_processing():
     """Whatever the outcomes and the step: no divergence grows, in either direction, and no mass is made."""
     rng = np.random.default_rng(5)
-    for _ in range(100):
+    for _ in range(30):
         masses = rng.random((2, rng.integers(1, 7))) ** 3 + 1e-9
         pair = DominatingPair.from_masses(*np.log(masses / masses.sum(axis=1, keepdims=True)))
         losses = loss_grid.downwards([pair], loss_grid.Kinds.apart([1]), 10.0 ** rng.uniform(-3.0, 0.5))
@@ -92,8 +92,8 @@ def test_a_part_that_reveals_next_to_nothing_changes_next_to_nothing(parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("base", [DPSGD(4.4e-6, 0.31, 861), DPSGD(6e-6, 0.285, 523)], ids=repr)
-def test_steps_whose_losses_are_mostly_smaller_than_the_grid(base):
+def test_steps_whose_losses_are_mostly_smaller_than_the_grid():
+    base = DPSGD(4.4e-6, 0.31, 861)
     # far out the table's region is found less well at some ranks than at later ones
     log_g = enclosure(base, Fixed(3)).log_g
     assert np.all(log_g[1:] <= log_g[:-1])

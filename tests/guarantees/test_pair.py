@@ -22,7 +22,7 @@ def rng() -> np.random.Generator:
 
 
 def test_profile_is_the_hockey_stick_divergence_of_the_two_laws(rng):
-    for _ in range(300):
+    for _ in range(150):
         two = random_two(rng)
         found = excess(as_pair(two), two)
         assert (found > -1e-12).all()
@@ -63,7 +63,7 @@ def test_outcomes_of_one_law_alone_leave_no_renyi_curve_but_a_core_that_has_one(
 
 
 def test_what_is_left_of_the_slack_dominates(rng):
-    for _ in range(200):
+    for _ in range(100):
         two = random_two(rng, zeros=0.9)
         pair = as_pair(two)
         assert (pair.reversed().log_profile_of(0, np.log(ORDERS)) == pair.log_profile_of(1, np.log(ORDERS))).all()

@@ -21,33 +21,28 @@ def epsilon(base, delta):
 # dp-accounting 0.6.0, from_gaussian_mechanism(sigma, sampling_prob=rate, value_discretization_interval=h)
 # .self_compose(steps): pessimistic (connect the dots) and optimistic epsilons, rounded outwards; h = 1e-6 or 2e-6.
 # Its transform is noise at delta = 1e-12 beyond a hundred steps.
-ENCLOSED = [
-    ((2.5e-5, 0.791, 20), 1e-5, 0.000437, 0.0004471),
-    ((2.5e-5, 0.791, 20), 1e-8, 0.006388, 0.0063984),
-    ((2.5e-5, 0.791, 20), 1e-12, 0.063165, 0.063179),
-    ((1e-4, 1.0, 1000), 1e-5, 0.010185, 0.011187),
-    ((1e-4, 1.0, 1000), 1e-8, 0.023045, 0.024046),
-    ((1e-4, 1.0, 1000), 1e-10, 0.047160, 0.048167),
-]
+ENCLOSED = {
+    (2.5e-5, 0.791, 20): [(1e-5, 0.000437, 0.0004471), (1e-8, 0.006388, 0.0063984), (1e-12, 0.063165, 0.063179)],
+    (1e-4, 1.0, 1000): [(1e-5, 0.010185, 0.011187), (1e-8, 0.023045, 0.024046), (1e-10, 0.047160, 0.048167)],
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("setting", "delta", "below", "above"), ENCLOSED)
-def test_between_the_two_estimates_of_dp_accounting(setting, delta, below, above):
-    assert below <= epsilon(DPSGD(*setting), delta) <= 1.001 * above
+@pytest.mark.parametrize("setting", ENCLOSED)
+def test_between_the_two_estimates_of_dp_accounting(setting):
+    base = DPSGD(*setting)
+    for delta, below, above in ENCLOSED[setting]:
+        assert below <= epsilon(base, delta) <= 1.001 * above
 
 
 @pytest.mark.slow
-def test_values_that_the_curve_alone_made_many_times_larger():
-    # the Rényi curve says 2.2435 and 0.2246; dp-accounting on coarse grids 0.2469 and 0.0514
+def test_a_value_that_the_curve_alone_made_many_times_larger():
+    # the Rényi curve says 2.2435, dp-accounting on a coarse grid 0.2469
     assert epsilon(DPSGD(1e-4, 1.0, 100_000), 1e-10) == pytest.approx(0.23547, rel=1e-4)
-    assert epsilon(DPSGD(1e-6, 0.8, 1_000_000), 1e-10) == pytest.approx(0.009861, rel=1e-3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "setting", [(5.72e-4, 1.01), (1.351e-4, 0.6356), (0.01, 1.0), (2e-5, 1.77), (1e-6, 0.3), (0.3, 5.0)]
-)
+@pytest.mark.parametrize("setting", [(1.351e-4, 0.6356), (0.01, 1.0), (0.3, 5.0)])
 def test_one_step_has_its_closed_form(setting):
     base = DPSGD(*setting, 1)
     t = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5])
@@ -61,7 +56,7 @@ def test_one_step_has_its_closed_form(setting):
         assert found[seen] == pytest.approx(exact[seen], abs=2e-3)
 
 
-SETTINGS = [(1e-6, 0.8, 10**6), (1e-4, 1.0, 10**5), (1e-4, 1.0, 1000), (3.6e-4, 0.38, 165_981), (0.0617, 8.53, 79_181)]
+SETTINGS = [(1e-6, 0.8, 10**6), (1e-4, 1.0, 1000), (3.6e-4, 0.38, 165_981), (0.0617, 8.53, 79_181)]
 
 
 @pytest.mark.slow
@@ -89,7 +84,7 @@ def random_base(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_more_runs_never_cost_less(seed):
     base = random_base(np.random.default_rng(seed))
     epsilons = [epsilon(repeat(base, count), 1e-6) for count in (1, 2, 3, 20)]
@@ -119,7 +114,7 @@ def test_mixtures_of_some_noises_dominate_the_steps_of_a_schedule():
 
 @pytest.mark.slow
 def test_a_schedule_of_many_noises():
-    base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(200)))
+    base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(120)))
     assert epsilon(base, 1e-5) == pytest.approx(0.48574, rel=1e-4)
     pair = base.core.attained_pair
     assert -0.01 < pair.log_profile(np.array([0.48574]))[0] - math.log(1e-5) <= 0.0
