@@ -29,12 +29,14 @@ Steps: TypeAlias = "tuple[tuple[Guarantee, int], ...]"
 def _kinds(steps: Steps, *, upper: bool = True) -> tuple[list[Guarantee], Kinds]:
     """The steps to look at, and how often they are used; ``upper`` says on which side simplifications are."""
     nodes: list[Guarantee] = []
-    kinds = Kinds.apart([])
-    for kind in dict.fromkeys(type(part) for part, _ in steps):
-        some, own = kind.thinned([use for use in steps if type(use[0]) is kind], upper)
-        kinds = kinds.joined(own, len(nodes))
+    rows: list[tuple[int, float, float]] = []
+    for kind in dict.fromkeys(part.loss_kind for part, _ in steps):
+        alike = [use for use in steps if use[0].loss_kind == kind]
+        some, own = alike[0][0].thinned(alike, upper)
+        rows += [(left + len(nodes), share, count) for left, share, count in own]
         nodes += some
-    return nodes, kinds
+    left, share, count = np.array(rows).T
+    return nodes, Kinds(left.astype(int), share, count)
 
 
 def _summed_rdp(steps: Steps, order: Array) -> Array:

@@ -16,7 +16,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -29,7 +29,6 @@ from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_orders
-from hpcalc.guarantees.loss_grid import Kinds
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.region import times_expm1
 from hpcalc.guarantees.tradeoff import Tails
@@ -146,8 +145,14 @@ class SampledGaussian(CurveBase):
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return out.reshape(order.shape)
 
+    @property
+    def loss_kind(self) -> Hashable:
+        return self.rate, self.records
+
     @classmethod
-    def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
+    def thinned(
+        cls, uses: Sequence[tuple[Any, int]], upper: bool
+    ) -> tuple[list[Guarantee], list[tuple[int, float, float]]]:
         """Of a long noise schedule some noises: each step is dominated by a mixture of its two neighbours.
 
         The profile of a step is ``E[(1 - q + q X - e^t)+] = q E[(X - k)+]``, X log-normal of variance
@@ -156,29 +161,20 @@ class SampledGaussian(CurveBase):
         ``E[(X - 1)+]`` is the error function of ``(s/8)^(1/2)``. A mixture with that share of s2 dominates. For lower
         bounds each step has the noise of the largest in its group.
         """
-        nodes: list[Guarantee] = []
-        kinds = Kinds.apart([])
-        for rate, records in dict.fromkeys((part.rate, part.records) for part, _ in uses):
-            same = [use for use in uses if (use[0].rate, use[0].records) == (rate, records)]
-            own, some = super().thinned(same, upper)
-            s = np.array([part.sigma**-2.0 for part, _ in same])
-            if len(same) > _SCHEDULE and records == 1 and np.max(s) < 50.0:  # where the error function has its digits
-                count = np.array([float(count) for _, count in same])
-                if upper:
-                    grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
-                    left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
-                    reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
-                    share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
-                    own = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
-                    some = Kinds(left, share, count)
-                else:
-                    group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
-                    members = [np.flatnonzero(group == one) for one in distinct(group)]
-                    own = [same[one[np.argmin(s[one])]][0] for one in members]
-                    some = Kinds.apart([float(np.sum(count[one])) for one in members])
-            kinds = kinds.joined(some, len(nodes))
-            nodes += own
-        return nodes, kinds
+        rate, s = uses[0][0].rate, np.array([part.sigma**-2.0 for part, _ in uses])
+        if len(uses) <= _SCHEDULE or uses[0][0].records > 1 or np.max(s) >= 50.0:  # there erf has few digits
+            return super().thinned(uses, upper)
+        count = np.array([float(count) for _, count in uses])
+        if upper:
+            grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
+            left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
+            reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
+            share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
+            nodes: list[Guarantee] = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
+            return nodes, list(zip(left.tolist(), share.tolist(), count.tolist(), strict=True))
+        group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
+        members = [np.flatnonzero(group == one) for one in distinct(group)]
+        return super().thinned([(uses[one[np.argmin(s[one])]][0], int(np.sum(count[one]))) for one in members], upper)
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
-
-if TYPE_CHECKING:  # convolutions are loaded where something is convolved
-    from hpcalc.guarantees.loss_grid import Kinds
 
 _INF = math.inf
 
@@ -123,12 +120,20 @@ class Guarantee(ABC):
     #: Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
     loss_attained: bool = True
 
-    @classmethod
-    def thinned(cls, uses: Sequence[tuple[Any, int]], upper: bool) -> tuple[list[Guarantee], Kinds]:
-        """The steps that stand for many of this kind: together they dominate these, or else are dominated by them."""
-        from hpcalc.guarantees.loss_grid import Kinds
+    @property
+    def loss_kind(self) -> Hashable:
+        """What steps have in common that :meth:`thinned` takes together."""
+        return type(self)
 
-        return [part for part, _ in uses], Kinds.apart([count for _, count in uses])
+    @classmethod
+    def thinned(
+        cls, uses: Sequence[tuple[Any, int]], upper: bool
+    ) -> tuple[list[Guarantee], list[tuple[int, float, float]]]:
+        """Steps that stand for many of this kind: together they dominate these, or else are dominated by them.
+
+        With which of them is used, the weight with which the one after it is drawn instead, and how often.
+        """
+        return [part for part, _ in uses], [(i, 0.0, float(count)) for i, (_, count) in enumerate(uses)]
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         """Mechanisms with known privacy losses that compose to this one, and their uses; None where not known."""

@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
-from hpcalc.guarantees.tradeoff import Tails, least_masses
+from hpcalc.guarantees.guarantee import Guarantee
+from hpcalc.guarantees.tradeoff import least_masses
 from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, logaddexp, logsubexp
 
 _INF = math.inf
@@ -33,15 +33,6 @@ _DENSE_OF_MANY = 250  # as many where there are many kinds of steps: costs a 1e-
 _FEW = 16  # kinds of steps that are not many
 
 
-class Source(Protocol):
-    """One step: tails of its loss, and where (plus and minus) the loss has jumps."""
-
-    @property
-    def loss_jump(self) -> float: ...
-
-    def loss_tails(self, loss: Array) -> Tails: ...
-
-
 @dataclass(frozen=True)
 class Kinds:
     """How often each kind of step is used; a kind is one of the steps, or a mixture of one and the next."""
@@ -49,17 +40,6 @@ class Kinds:
     left: Indices  # which step
     share: Array  # weight of the step after it
     count: Array  # how often the kind is used
-
-    @classmethod
-    def apart(cls, counts: Sequence[float]) -> Kinds:
-        """Every step a kind of its own."""
-        return cls(np.arange(len(counts)), np.zeros(len(counts)), np.array(counts, dtype=float))
-
-    def joined(self, other: Kinds, steps: int) -> Kinds:
-        """These kinds of that many steps and others of further ones."""
-        left = np.concatenate([self.left, other.left + steps])
-        share, count = (np.concatenate(pair) for pair in ((self.share, other.share), (self.count, other.count)))
-        return Kinds(left, share, count)
 
     def take(self, some: Mask) -> Kinds:
         """Some of the kinds."""
@@ -137,7 +117,7 @@ def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indi
     return np.concatenate([-out[(out > 0) & (out <= bottom)][::-1], out[out <= top]])
 
 
-def reaches(sources: Sequence[Source], count: float, log_tail: float) -> tuple[float, float]:
+def reaches(sources: Sequence[Guarantee], count: float, log_tail: float) -> tuple[float, float]:
     """How far below and above 0 the losses go but for ``e^log_tail`` in all uses together; inf beyond any grid."""
     log_tail -= math.log(count)
     more = 1.0 if len(sources) <= _FEW else 1.1  # then most of the others need not be looked at
@@ -145,7 +125,7 @@ def reaches(sources: Sequence[Source], count: float, log_tail: float) -> tuple[f
     for source in sources:
         for side, sign in enumerate((-1.0, 1.0)):
 
-            def beyond(x: Array, source: Source = source, sign: float = sign) -> Mask:
+            def beyond(x: Array, source: Guarantee = source, sign: float = sign) -> Mask:
                 t = source.loss_tails(sign * x)
                 return np.asarray((t.p_above if sign > 0.0 else t.q_below) <= log_tail)
 
@@ -160,13 +140,13 @@ def reaches(sources: Sequence[Source], count: float, log_tail: float) -> tuple[f
     return far[0], far[1]
 
 
-def _grid(sources: Sequence[Source], count: float, step: float, log_tail: float) -> Indices:
+def _grid(sources: Sequence[Guarantee], count: float, step: float, log_tail: float) -> Indices:
     bottom, top = (math.ceil(x / step) for x in reaches(sources, count, log_tail))
     jumps = [math.floor(source.loss_jump / step) + i for source in sources for i in (0, 1)]
     return sparse(bottom, top, _DENSE if len(sources) <= _FEW else _DENSE_OF_MANY, jumps)
 
 
-def _cell_masses(source: Source, loss: Array) -> tuple[Array, Array]:
+def _cell_masses(source: Guarantee, loss: Array) -> tuple[Array, Array]:
     """Log of the P- and Q-mass below, in each ``loss[i] < L <= loss[i+1]``, and above.
 
     Each difference is taken of whichever tail loses fewer digits.
@@ -181,7 +161,7 @@ def _cell_masses(source: Source, loss: Array) -> tuple[Array, Array]:
     return between(t.p_above, t.p_below), between(t.q_above, t.q_below)
 
 
-def upwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
+def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
     """A grid of losses that dominates each step (reference [1], Algorithm 1, written with cell masses)."""
     index = _grid(sources, kinds.total, step, LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
@@ -202,7 +182,7 @@ def upwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
     return Losses(index, step, log_mass, kinds, (finite_p, finite_q))
 
 
-def downwards(sources: Sequence[Source], kinds: Kinds, step: float) -> Losses:
+def downwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
     """A grid of losses that is a post-processing of each step: its hockey-stick curve is nowhere larger.
 
     In each cell the step's curve is above its tangent at the cell's middle (or at its end, where the other is below 0

@@ -56,7 +56,7 @@ def test_one_step_has_its_closed_form(setting):
         assert found[seen] == pytest.approx(exact[seen], abs=2e-3)
 
 
-SETTINGS = [(1e-6, 0.8, 10**6), (1e-4, 1.0, 1000), (3.6e-4, 0.38, 165_981), (0.0617, 8.53, 79_181)]
+SETTINGS = [(1e-4, 1.0, 1000), (3.6e-4, 0.38, 165_981), (0.0617, 8.53, 79_181)]
 
 
 @pytest.mark.slow
@@ -99,22 +99,21 @@ def test_mixtures_of_some_noises_dominate_the_steps_of_a_schedule():
 
     t = np.concatenate([np.linspace(-0.0105, 0.02, 200), np.linspace(0.03, 9.0, 100)])
     uses = [(SampledGaussian(0.01, 1.5 * 0.995**i), 1) for i in range(300)]
-    nodes, kinds = SampledGaussian.thinned(uses, True)
+    nodes, rows = SampledGaussian.thinned(uses, True)
     assert len(nodes) < 150
     curves = np.array([profile(node) for node in nodes])
-    mixed = np.exp(kinds.mixed(np.log(np.maximum(curves, 1e-300))))
-    for (step, _), own in zip(uses[::7], mixed[::7], strict=True):
-        assert np.all(profile(step) <= own * (1.0 + 1e-9) + 1e-15)
-    nodes, kinds = SampledGaussian.thinned(uses, False)
-    assert kinds.total == 300
-    assert sum(float(node.rdp(2.0)) * n for node, n in zip(nodes, kinds.count, strict=True)) < float(
-        sum(step.rdp(2.0) for step, _ in uses)
-    )
+    for (step, _), (left, share, _) in zip(uses[::7], rows[::7], strict=True):
+        mixed = (1.0 - share) * curves[left] + share * curves[left + 1]
+        assert np.all(profile(step) <= mixed * (1.0 + 1e-9) + 1e-15)
+    nodes, rows = SampledGaussian.thinned(uses, False)
+    assert sum(count for _, _, count in rows) == 300
+    below = sum(float(nodes[at].rdp(2.0)) * count for at, _, count in rows)
+    assert below < float(sum(step.rdp(2.0) for step, _ in uses))
 
 
 @pytest.mark.slow
 def test_a_schedule_of_many_noises():
-    base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(120)))
+    base = compose(*(DPSGD(0.01, 1.5 * 0.999**i, 1) for i in range(200)))
     assert epsilon(base, 1e-5) == pytest.approx(0.48574, rel=1e-4)
     pair = base.core.attained_pair
     assert -0.01 < pair.log_profile(np.array([0.48574]))[0] - math.log(1e-5) <= 0.0
