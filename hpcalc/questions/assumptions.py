@@ -39,13 +39,11 @@ CHECKLIST = {
 def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
     """Keys of :data:`CHECKLIST` that a case asks a reviewer for, in order."""
     law, parameters = runs.name, runs.parameters()
-    listed = "candidates" in base.describe()
-    weighted = listed and getattr(base, "weights", None) is not None
-    keys: list[str] = []
+    listed, weighted = "candidates" in base.describe(), getattr(base, "weights", None) is not None
     if law == "composition":
-        keys += ["any-choice"]
+        keys = ["any-choice"]
     else:
-        keys += ["fresh" if asked.density is None else "density"]
+        keys = ["fresh" if asked.density is None else "density"]
         keys += ["weights" if weighted else "unknown-weights"] * listed
         keys += {"threshold": ["stop", "acceptance"], "fixed": ["fixed-k"]}.get(law, ["secret-k"])
         keys += [key for key in ("max-runs", "clamp-runs") if key.replace("-", "_") in parameters]

@@ -15,7 +15,6 @@ from hpcalc.logspace import Array, Upper, distinct
 
 #: Orders at which the whole search's Rényi curve is listed unless others are asked for.
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
-_LARGEST_INTEGER = 2**53
 
 
 def head(command: str) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def quantile_or_none(runs: RunCount, p: float) -> int | float | None:
         count = runs.quantile(p)
     except InvalidInput:
         return None
-    return count if count <= _LARGEST_INTEGER else float(count)
+    return count if count <= 2**53 else float(count)
 
 
 def law_document(runs: RunCount) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def test_binomial_probabilities(n, p):
 @pytest.mark.slow
 @pytest.mark.parametrize("x", [1e-300, 0.3, 9.999, 10.0, 1e3, 1e100, 1e160, 1e300])
 def test_what_stirling_leaves_out(x):
-    with mp.workdps(640):
+    with mp.workdps(640 if x > 10.0 else 40):
         exact = mp.loggamma(x) - (mp.mpf(x) - 0.5) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
     assert float(stirling_correction(x)) == pytest.approx(float(exact), rel=1e-13, abs=1e-14 if x < 10.0 else 0.0)
 

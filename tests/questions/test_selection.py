@@ -47,7 +47,7 @@ def test_report_noisy_max_against_simulation() -> None:
     ids=lambda law: law.name,
 )
 def test_best_of_k_against_simulation(law: object, noise: str) -> None:
-    m, fail, trials, scale = 4, 0.25, 20_000, 1.7
+    m, fail, trials, scale = 4, 0.25, 10_000, 1.7
     error = best_of_k_error(law, m, scale, noise, fail)
     assert error is not None
     rng = np.random.default_rng(7)
