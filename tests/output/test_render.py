@@ -89,7 +89,7 @@ documents = st.dictionaries(words.filter(lambda key: key != "cases"), trees, min
 
 
 @pytest.mark.slow
-@settings(UNTIMED, max_examples=200)
+@settings(UNTIMED, max_examples=100)
 @given(documents, st.sampled_from(["utf-8", "ascii", "cp1252"]))
 def test_yaml_and_json_read_back_identical(document: dict[str, Any], encoding: str) -> None:
     expected = rounded(document)
