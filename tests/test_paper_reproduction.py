@@ -15,8 +15,8 @@ import exact
 import mpmath
 import numpy as np
 import pytest
+import scipy  # its optimize when it is asked for
 from mechanisms import best_of_k, renyi
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 
 import hpcalc
@@ -38,6 +38,15 @@ TO_FOUR_DIGITS = {"rel": 0.0, "abs": 1e-4}
 # The formulas, once more
 
 
+def least(function, low, high, accuracy):
+    bounds = {"bounds": (low, high), "method": "bounded", "options": {"xatol": accuracy}}
+    return float(scipy.optimize.minimize_scalar(function, **bounds).fun)
+
+
+def root(function, low, high):
+    return float(scipy.optimize.brentq(function, low, high, xtol=1e-14))
+
+
 def cks(curve, delta=DELTA):
     """Smallest ε that Canonne, Kamath and Steinke's conversion gives over all orders."""
 
@@ -46,7 +55,7 @@ def cks(curve, delta=DELTA):
         return curve(order) + math.log1p(-1.0 / order) - (math.log(delta) + math.log(order)) / (order - 1.0)
 
     start = min(np.linspace(-6.0, 9.0, 301), key=at)
-    return float(minimize_scalar(at, bounds=(start - 0.1, start + 0.1), method="bounded", options={"xatol": 1e-10}).fun)
+    return least(at, start - 0.1, start + 0.1, 1e-10)
 
 
 def theorem(name, mean):
@@ -70,8 +79,7 @@ def theorem(name, mean):
 
 def monotone(curve, orders):
     """Remark 5: the least value over larger orders."""
-    options = {"method": "bounded", "options": {"xatol": 1e-9}}
-    return [min(minimize_scalar(curve, bounds=(x, 200.0), **options).fun, curve(x)) for x in orders]
+    return [min(least(curve, x, 200.0, 1e-9), curve(x)) for x in orders]
 
 
 GRID = np.concatenate([1.0 + np.geomspace(1e-3, 1.0, 150), np.linspace(2.0, 60.0, 400)])
@@ -93,7 +101,7 @@ def region(u):
         return float(np.max(np.maximum(_log_moment(GRID, u, v), _log_moment(GRID, v, u)) - budget))
 
     start = math.log(u / (1.0 - u))
-    return 1.0 / (1.0 + math.exp(-brentq(excess, start + 1e-9, start + 30.0, xtol=1e-12)))
+    return 1.0 / (1.0 + math.exp(-root(excess, start + 1e-9, start + 30.0)))
 
 
 def refined_rdp(law, order):
@@ -107,8 +115,8 @@ def refined_rdp(law, order):
         return -(order * log_density(u) + (1.0 - order) * log_density(region(u)))
 
     start = min(np.linspace(-14.0, 0.0, 29), key=minus_log_w)
-    found = minimize_scalar(minus_log_w, bounds=(start - 0.6, start + 0.6), method="bounded", options={"xatol": 1e-6})
-    return math.log1p(math.exp(-found.fun) * math.expm1((order - 1.0) * RHO * order)) / (order - 1.0)
+    log_m = -least(minus_log_w, start - 0.6, start + 0.6, 1e-6)
+    return math.log1p(math.exp(log_m) * math.expm1((order - 1.0) * RHO * order)) / (order - 1.0)
 
 
 # Figures 2 and 3
@@ -278,7 +286,7 @@ def test_figure_8_exact(order):
             1 - order
         )
 
-    t = brentq(lambda t: float(mpmath.log(reverse(t) / goal)), 0.0, float(-mpmath.log(p)) - 1e-9, xtol=1e-14)
+    t = root(lambda t: float(mpmath.log(reverse(t) / goal)), 0.0, float(-mpmath.log(p)) - 1e-9)
     grown = p * mpmath.exp(t)
     forward = p**order * grown ** (1 - order) + (1 - p) ** order * (1 - grown) ** (1 - order)
     atom = goal - forward  # a e^(s (order - 1)): what the first outcome has to carry

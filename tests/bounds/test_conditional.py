@@ -61,6 +61,7 @@ def test_certain_acceptance_is_one_run():
             assert true - 1e-9 <= found <= true + 2e-3 * abs(true) or found == true
 
 
+@pytest.mark.slow
 def test_profile_and_epsilon_are_inverse():
     for base in (Gaussian(2.0), Laplace(1.0), ApproxDP(0.5, 1e-7)):
         for delta in (1e-2, 1e-5):

@@ -216,6 +216,7 @@ def test_curves_are_finite_only_where_they_know():
                 assert epsilon(curve) == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [0.0, 1.0, 2.5, math.inf])
 @pytest.mark.parametrize("mean", [1.5, 10.0, 100.0])
 @pytest.mark.parametrize("sigma", [1.0, 5**0.5, 10.0])

@@ -197,6 +197,7 @@ def test_a_path_to_the_program_completes(bash: Terminal, zsh: Terminal) -> None:
     assert set(COMMANDS) <= _words(zsh.tab("./hpcalc "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_silent_where_hpcalc_is_absent(shell: str, tmp_path: Path) -> None:
     line = "hpcalc bound --dist "

@@ -68,6 +68,7 @@ REFERENCE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", REFERENCE)
 def test_steps_compose_as_dp_accounting_says(setting):
     base = DPSGD(*setting[:3]).group(setting[3])

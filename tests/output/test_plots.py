@@ -225,6 +225,7 @@ def test_ticks_are_round_and_in_order() -> None:
 # files
 
 
+@pytest.mark.slow
 @drawn
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_the_same_answer_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
