@@ -185,8 +185,7 @@ def _yaml(source: Source, text: str) -> Node:
     except (yaml.YAMLError, RecursionError) as error:
         line = 1 + text.count("\n", 0, getattr(error, "position", 0) or 0)
         source.refuse(f"is not {kind}: {getattr(error, 'reason', None) or 'cannot be parsed'}", line)
-    if root is None:
-        source.refuse("is empty")
+    source.require(root is not None, "is empty")
     return _converted(source, root)
 
 
@@ -209,8 +208,8 @@ def _converted(source: Source, root: Any) -> Node:
             pair = [convert(one, depth + 1) for one in (part if kind == "mapping" else (part,))]
             nodes = tuple(node for node, _ in pair)
             size += sum(count for _, count in pair)
-            if size > _MAX_VALUES:
-                source.refuse(f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases", line)
+            many = f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases"
+            source.require(size <= _MAX_VALUES, many, line)
             name = nodes[0]
             source.require(kind != "mapping" or name.kind == "scalar", "a key must be a word or a number", line)
             if kind == "mapping" and name.text in lines:
@@ -230,8 +229,8 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
     import io
 
     rows: list[tuple[Node, ...]] = []
-    if text.count(delimiter) + text.count("\n") > _MAX_VALUES:
-        source.refuse(f"holds more than {_MAX_VALUES} values: give fewer points")
+    many = text.count(delimiter) + text.count("\n") > _MAX_VALUES
+    source.require(not many, f"holds more than {_MAX_VALUES} values: give fewer points")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:
@@ -246,8 +245,8 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
     source.require(rows, "is empty")
     header = rows[0]
     for cells in rows:
-        if len(cells) != len(header):
-            source.refuse(f"{len(cells)} cells where the first line has {len(header)}", cells[0])
+        told = f"{len(cells)} cells where the first line has {len(header)}"
+        source.require(len(cells) == len(header), told, cells[0])
     if all(cell.numeric or _NAN.fullmatch(cell.text) for cell in header):
         lists = (cells[0] if len(header) == 1 else Node("list", cells[0].line, children=cells) for cells in rows)
         return Node("list", 1, children=tuple(lists))

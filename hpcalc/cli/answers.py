@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
+import time
 from collections.abc import Sequence
 from typing import Any
+
+import click
 
 import hpcalc.questions as questions
 from hpcalc import __version__
@@ -13,7 +18,6 @@ from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
-from hpcalc.cli.progress import Progress
 from hpcalc.errors import ExitCode
 from hpcalc.laws.family import DEFAULT_FAMILIES, make_law
 
@@ -22,6 +26,29 @@ __all__ = ["bound", "compare", "convert", "draw", "failed", "plan", "total", "ut
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
 _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 _MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
+
+
+class Progress:
+    """A bar on stderr for what takes over a second, on a terminal only."""
+
+    def __init__(self, delay: float = 1.0) -> None:
+        self.start = time.monotonic() + delay
+        self.shown = False
+        self.active = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` steps are behind."""
+        if self.active and total > 0 and time.monotonic() >= self.start:
+            filled = round(20 * min(done, total) / total)
+            click.echo(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}", nl=False, err=True)
+            self.shown = True
+
+    def __exit__(self, *exc: object) -> None:
+        if self.shown:
+            click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
 
 
 def bound(case: Case) -> Any:
@@ -105,7 +132,7 @@ def _selection(case: Case, laws: Any, progress: Progress) -> Any:
     others = ("at_success", "sweep", "success_rate", "scores", "plot")
     case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
-    asked = {"base": inputs.some_guarantee(case), "laws": laws, **case.chosen("mean", "delta")}
+    asked = {"base": inputs.guarantee(case, optional=True), "laws": laws, **case.chosen("mean", "delta")}
     return questions.compare_selection(case["selection"], sensitivity, case["at_epsilon"], **asked, progress=progress)
 
 
@@ -125,7 +152,7 @@ def plan(case: Case) -> Any:
             described = described.without("dpsgd", "candidates", *TRAINING)
         # each candidate composes by itself
         asked["compositions"] = case["compose"] if case["candidates"] is None else None
-        base = inputs.some_guarantee(described)
+        base = inputs.guarantee(described, optional=True)
     asked |= {**_laws(case), **_scored(case), **_priced(case, base)}
     with Progress() as progress:
         return questions.plan(base, progress=progress, **asked)

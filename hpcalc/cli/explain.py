@@ -47,16 +47,12 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
         best = [(runs, bound) for runs, bound in priced if bound is not None and runs is not None]
         told = {
             "theorems": [
-                {
-                    "law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
-                    "theorem": bound.source.citation,
-                    "order": bound.order,
-                    "conversion": bound.conversion,
-                }
+                {"law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),
+                 "theorem": bound.source.citation, "order": bound.order, "conversion": bound.conversion}
                 for runs, bound in best
             ],
             "conditions": [*dict.fromkeys(text for _, one in best for text in one.source.conditions)],
-        }
+        }  # fmt: skip
     elif command == "convert":
         rule = document.get("conversion")
         theorem, *conditions = _CONVERSIONS.get(str(rule), (None,))

@@ -20,25 +20,11 @@ from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
 
 __all__ = ["candidates_at", "guarantee", "law", "law_parameters", "laws_named", "release", "sampling",
-           "scores", "some_guarantee"]  # fmt: skip
+           "scores"]  # fmt: skip
 
 
-def guarantee(case: Case) -> Guarantee:
-    """The guarantee of one run: everything that was given, composed."""
-    base = some_guarantee(case)
-    if base is not None:
-        return base
-    if "compose" in case.given:
-        case.refuse("compose", "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1")
-    choices = ", ".join(case.options[key].flag for key in GUARANTEES if key in case.options)
-    raise CommandLineError(
-        f"{case.place}no guarantee for one run: give one of {choices},\n"
-        "or --noise-multiplier with --sample-rate (or --examples and --batch-size) and --steps (or --epochs)"
-    )
-
-
-def some_guarantee(case: Case) -> Guarantee | None:
-    """As :func:`guarantee`; None where nothing was given (a plan may solve for the guarantee itself)."""
+def guarantee(case: Case, *, optional: bool = False) -> Any:
+    """The guarantee of one run: everything that was given, composed; None where it is ``optional`` and not given."""
     case.require(
         ("group", None in (case["group"], case["subset"]),
          "does not go with --subset: the records of one person are sampled one by one"),
@@ -49,8 +35,17 @@ def some_guarantee(case: Case) -> Guarantee | None:
     if case["candidates"] is not None:
         case.require(("candidates", not parts, "stands for the whole guarantee of one run: leave the others out"))
         return _candidates(case)
-    group = case["group"] or 1
-    return repeat(compose(*(part.group(group) for part in parts)), case["compose"] or 1) if parts else None
+    if parts:
+        return repeat(compose(*(part.group(case["group"] or 1) for part in parts)), case["compose"] or 1)
+    if optional:
+        return None
+    told = "there is nothing to compose: give a guarantee too, e.g. --zcdp 0.1"
+    case.require(("compose", "compose" not in case.given, told))
+    choices = ", ".join(case.options[key].flag for key in GUARANTEES if key in case.options)
+    raise CommandLineError(
+        f"{case.place}no guarantee for one run: give one of {choices},\n"
+        "or --noise-multiplier with --sample-rate (or --examples and --batch-size) and --steps (or --epochs)"
+    )
 
 
 _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}
@@ -88,8 +83,6 @@ def _item(part: Case) -> Guarantee:
         if parts := list(_parts(part)):
             return repeat(compose(*parts), part["times"] or 1)
     except InvalidInput as error:
-        if error.parameter not in part.given:
-            raise CommandLineError(f"{_at(part)}{error}") from error
         raise part.located(error) from error
     names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
     raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")

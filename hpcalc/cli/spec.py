@@ -130,8 +130,8 @@ def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
     reader = _Reader(_Spec("spec", Case({"spec": options["spec"]}, asked)["spec"]))
     rows, listed = _rows(reader)
     rows = [row for row in rows if "total" in options or "total" not in row[2]]
-    if all("total" in layer for *_, layer in rows):
-        reader.source.refuse("a total stands beside the cases it is the sum of: there are none")
+    some = not all("total" in layer for *_, layer in rows)
+    reader.source.require(some, "a total stands beside the cases it is the sum of: there are none")
     if "total" in typed and not any("total" in layer for *_, layer in rows):
         reader.source.require(listed, "--total: is for a list of cases, and this is one", rows[0][1])
         rows.append(("total", rows[0][1], {"total": typed["total"]}))
@@ -153,9 +153,9 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
     """Name, place and options of every case of a spec file, and whether it is a list of them."""
     source = reader.source
     root = read_tree(source)
-    if root.kind != "mapping" and (root.kind != "list" or not root.children):
-        source.refuse("expected one mapping of options, or a list of them", root)
     listed = root.kind == "list"
+    legal = root.children if listed else root.kind == "mapping"
+    source.require(legal, "expected one mapping of options, or a list of them", root)
     known = {"name": PART["name"], **{key: option for key, option in OPTIONS.items() if option.in_spec}}
     rows: list[tuple[str | None, Node, dict[str, Given]]] = []
     for index, node in enumerate(root.children if listed else (root,), 1):
@@ -168,8 +168,8 @@ def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given
         for taken, at, _ in rows:
             source.require(taken != name, f"name: {name}: taken by the case on line {at.line}", node)
         for key, one in layer.items() if about["total"] else ():
-            if key not in ("name", "total", "delta", "max_epsilon"):
-                source.refuse(f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
+            own = key in ("name", "total", "delta", "max_epsilon")
+            source.require(own, f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
         if not about["total"]:
             layer.pop("total", None)
         rows.append((name, node, layer))
@@ -213,8 +213,8 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
                 children.append((Node("scalar", value.line, key) if key in PART else name, node))
         layer = reader.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
-        if layer.keys() <= {"name", "times"}:
-            source.refuse(f"{shown(name, 40)} has no guarantee: give one such as noise-multiplier or zcdp", item)
+        told = f"{shown(name, 40)} has no guarantee: give one such as noise-multiplier or zcdp"
+        source.require(layer.keys() - {"name", "times"}, told, item)
         rows.append(Case(PART, {**shared, **layer}, name, reader.spec, item.line))
     if params and not inline:
         names = ", ".join(map(shown, dict.fromkeys(params)))
