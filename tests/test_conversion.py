@@ -86,8 +86,8 @@ def test_one_curve_several_rules():
         epsilon_at(Gaussian(1.0), LOG(1e-5), "tightest")
 
 
-@pytest.mark.parametrize("rho", [1e-9, 1e-6, 1e-3, 0.1, 1.0, 50.0, 1e6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-18, 1e-6, 1e-3, 0.1, 0.5])
+@pytest.mark.parametrize("rho", [1e-9, 1e-3, 0.1, 50.0, 1e6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.1, 0.5])
 def test_cks_minimum_to_machine_precision(rho, delta):
     expected = cks_reference(rho, delta)
     assert epsilon_from_rdp(ZCDP(rho), LOG(delta)).value == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
@@ -120,7 +120,7 @@ def test_delta_below_what_a_double_holds():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 30.0])
 @pytest.mark.parametrize("rule", ["mironov", "cks", "exact", "best"])
 def test_delta_and_epsilon_are_inverse(epsilon, rule):
     for base in (ZCDP(0.1), Gaussian(1.0), RDPCurve({1.5: 0.1, 4: 0.5, 32: 3.0})):
@@ -193,7 +193,7 @@ def test_epsilon_never_rises_with_delta():
         Laplace(0.5),
         RDPCurve({4: 1.0, math.inf: 2.0}),
     ):
-        deltas = np.concatenate([np.geomspace(1e-12, 0.5, 60), [9.99e-4, 1e-3, 1.001e-3]])
+        deltas = np.concatenate([np.geomspace(1e-12, 0.5, 20), [9.99e-4, 1e-3, 1.001e-3]])
         values = [epsilon_at(base, LOG(d)).value for d in sorted(deltas)]
         assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(values))
 
@@ -264,7 +264,7 @@ def test_pure_guarantee_is_preferred_unless_orders_gain_a_thousandth():
     assert delta_from_rdp(PureDP(0.5), 0.5).value == -math.inf
 
 
-@pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.05, 0.3])
+@pytest.mark.parametrize("delta", [1e-9, 0.05, 0.3])
 def test_laplace_profile_answers_where_it_is_better(delta):
     # delta = 1 - e^((t - x)/2), x = 1/scale
     base, exactly = Laplace(0.5), 2.0 + 2.0 * math.log1p(-delta)

@@ -59,8 +59,8 @@ class CurveBase(Guarantee):
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         curve, pure = tradeoff_from_rdp(self, self._binding_orders), PureDP(self.pure_epsilon)
-        if curve is None or self.pure_epsilon == _INF:
-            return pure.tradeoff() if curve is None else curve
+        if curve is None:
+            return pure.tradeoff()
         # at every point the larger W, with its slope
         w = pure.region(curve.x.complement()).complement()
         slope = np.where(curve.x.log_u < -float(softplus(-self.pure_epsilon)), -self.pure_epsilon, self.pure_epsilon)

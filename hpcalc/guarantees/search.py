@@ -108,11 +108,7 @@ def composed(first: DominatingPair, second: DominatingPair, floor: float = FLOOR
     def profile(one: DominatingPair, other: DominatingPair) -> LogProfile:
         some = np.isfinite(other.log_p)
         loss, log_p = other.loss[some], other.log_p[some]
-
-        def log_profile(t: Array) -> Array:
-            return sum_in_rows(t, lambda row: log_p + one.log_profile_of(0, row - loss), loss.size)
-
-        return log_profile
+        return lambda t: sum_in_rows(t, lambda row: log_p + one.log_profile_of(0, row - loss), loss.size)
 
     directions = [(first, second)]
     if not (first.symmetric and second.symmetric):

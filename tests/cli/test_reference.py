@@ -257,7 +257,8 @@ def test_man_finds_every_page(installed: Path, page: str) -> None:
     assert re.sub(".\b", "", done.stdout).startswith(f"{name.upper()}({section})")
 
 
-SEARCHES = dict.fromkeys(line for page, line in _examples() if page == "hpcalc-searches.7")
+# one of each kind: lines that differ by their numbers ask the same question
+SEARCHES = {re.sub(r"[\d.]+", "#", line): line for page, line in _examples() if page == "hpcalc-searches.7"}.values()
 
 
 @pytest.fixture(scope="module")
