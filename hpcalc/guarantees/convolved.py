@@ -20,7 +20,6 @@ from hpcalc.logspace import Array, Prob, distinct, log_expm1, round_up, softplus
 __all__ = ["Convolution", "plan_step"]
 
 _INF = math.inf
-_EVERY = 3  # points of a trade-off curve: their lines say enough for five digits
 _EPS = float(np.finfo(float).eps)
 
 Steps: TypeAlias = "tuple[tuple[Guarantee, int], ...]"
@@ -188,6 +187,7 @@ class Convolution(CurveBase):
         return self._with_curve(self.pair, self.pair.log_profile_of(direction, t), t)
 
     def _with_curve(self, pair: DominatingPair, log_delta: Array, t: Array) -> Array:
+        log_delta = np.array(log_delta)
         end = (t >= 0.0) & ((log_delta < -60.0) | (t > pair.core.pure_epsilon))
         if end.any():  # where the pair ends the Rényi curve may be smaller
             log_delta[end] = np.minimum(log_delta[end], super()._log_profile(t[end]))
@@ -197,11 +197,7 @@ class Convolution(CurveBase):
         return super().region(rank) if self.pair is None else Guarantee.region(self, rank)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        if self.pair is None:
-            return super().tradeoff(direction)
-        curve = self.pair.tradeoff(direction)
-        some = np.append(np.arange(0, curve.log_slope.size - 1, _EVERY), curve.log_slope.size - 1)
-        return Tradeoff(curve.x.take(some), curve.w.take(some), curve.log_slope[some])
+        return super().tradeoff(direction) if self.pair is None else self.pair.tradeoff(direction)
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         return None if self.attained_pair is None else self.attained_pair.tradeoff(direction)

@@ -95,7 +95,7 @@ class Guarantee(ABC):
     def log_profile(self, t: Array | float) -> Array:
         """Logarithm of the privacy profile ``delta(t)`` at ε = t, any real numbers; ``-inf`` where delta is zero."""
         t = np.asarray(t, dtype=float)
-        out = np.minimum(self._log_profile(np.abs(t)), 0.0)
+        out = np.minimum(self._log_profile(np.asarray(np.abs(t))), 0.0)
         return np.where(t < 0.0, mirrored(t, out), out)
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
