@@ -39,17 +39,7 @@ from hpcalc.conversion import RenyiCurve, delta_from_rdp, epsilon_from_rdp, mini
 from hpcalc.errors import HpcalcError
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, compose
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Law,
-    Poisson,
-    TruncatedNegativeBinomial,
-)
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
 from hpcalc.questions import bound
 
@@ -469,11 +459,7 @@ def one_input(name: str, seed: int, tally: Tally) -> None:
 
 
 def certify(
-    rooms: list[str],
-    inputs: float = math.inf,
-    seconds: float = math.inf,
-    seed: int = 0,
-    report: float = math.inf,
+    rooms: list[str], inputs: float = math.inf, seconds: float = math.inf, seed: int = 0, report: float = math.inf
 ) -> dict[str, Tally]:
     """Visit the rooms in turn, a slice of time each, until that many inputs or seconds are spent."""
     tallies = {name: Tally() for name in rooms}

@@ -12,76 +12,51 @@ import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does: threads of two workers would only wait
 
-from hpcalc import (
-    DPSGD,
-    ZCDP,
-    Adaptive,
-    AnyRuns,
-    ApproxDP,
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Gaussian,
-    Geometric,
-    Guarantee,
-    Laplace,
-    Logarithmic,
-    Poisson,
-    ProfileCurve,
-    PureDP,
-    RDPCurve,
-    RunCount,
-    Threshold,
-    TruncatedNegativeBinomial,
-    compose,
+import hpcalc as hp
+
+LAWS: tuple[hp.RunCount, ...] = (
+    hp.Poisson(0.5),
+    hp.Poisson(10.0),
+    hp.TruncatedNegativeBinomial.with_mean(10.0, eta=-0.5),
+    hp.Geometric(0.1),
+    hp.Logarithmic.with_mean(10.0),
+    hp.Binomial(20, 0.3),
+    hp.Fixed(4),
+    hp.FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5))),
+    hp.AtMost(hp.Poisson(5.0), 7),
+    hp.Clamped(hp.Poisson(5.0), 7),
+    hp.AtLeastOne(hp.Poisson(0.5)),
+    hp.Adaptive(hp.Poisson(10.0), 0.9, 1.1),
+    hp.Threshold(0.1),
+    hp.AnyRuns(3),
 )
 
-LAWS: tuple[RunCount, ...] = (
-    Poisson(0.5),
-    Poisson(10.0),
-    TruncatedNegativeBinomial.with_mean(10.0, eta=-0.5),
-    Geometric(0.1),
-    Logarithmic.with_mean(10.0),
-    Binomial(20, 0.3),
-    Fixed(4),
-    FinitePmf(((0, 0.1), (1, 0.4), (30, 0.5))),
-    AtMost(Poisson(5.0), 7),
-    Clamped(Poisson(5.0), 7),
-    AtLeastOne(Poisson(0.5)),
-    Adaptive(Poisson(10.0), 0.9, 1.1),
-    Threshold(0.1),
-    AnyRuns(3),
-)
-
-GUARANTEES: tuple[Guarantee, ...] = (
-    PureDP(1.0),
-    ZCDP(0.1),
-    ApproxDP(0.5, 1e-8),
-    Gaussian(2.0),
-    Laplace(2.0),
-    RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0}),
-    ProfileCurve({0.0: 0.3, 0.5: 0.05, 1.5: 1e-3, 3.0: 1e-8}),
-    DPSGD(0.01, 1.0, 100),
-    compose(ZCDP(0.1), ApproxDP(0.1, 1e-9)),
+GUARANTEES: tuple[hp.Guarantee, ...] = (
+    hp.PureDP(1.0),
+    hp.ZCDP(0.1),
+    hp.ApproxDP(0.5, 1e-8),
+    hp.Gaussian(2.0),
+    hp.Laplace(2.0),
+    hp.RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0}),
+    hp.ProfileCurve({0.0: 0.3, 0.5: 0.05, 1.5: 1e-3, 3.0: 1e-8}),
+    hp.DPSGD(0.01, 1.0, 100),
+    hp.compose(hp.ZCDP(0.1), hp.ApproxDP(0.1, 1e-9)),
 )
 
 
 @pytest.fixture
-def laws() -> list[RunCount]:
+def laws() -> list[hp.RunCount]:
     return list(LAWS)
 
 
 @pytest.fixture
-def guarantees() -> list[Guarantee]:
+def guarantees() -> list[hp.Guarantee]:
     return list(GUARANTEES)
 
 
 @pytest.fixture(params=GUARANTEES, ids=repr)
-def guarantee(request: pytest.FixtureRequest) -> Guarantee:
-    given: Guarantee = request.param
+def guarantee(request: pytest.FixtureRequest) -> hp.Guarantee:
+    given: hp.Guarantee = request.param
     return given
 
 

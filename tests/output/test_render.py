@@ -194,10 +194,7 @@ def test_a_statement_for_a_paper() -> None:
         ({"law": {"dist": "fixed", "k": 4}}, "the best of 4 independent runs alone; "),
         ({"law": {"dist": "threshold", "accept": 0.1}}, "repeated until one was accepted"),
         ({"subset": 0.1}, ", on a Poisson sample of the records at rate 0.1; "),
-        (
-            {"then": [{"gaussian": 5.0}], "searches": 2},
-            "everything released (2 such searches; Gaussian mechanism,",
-        ),
+        ({"then": [{"gaussian": 5.0}], "searches": 2}, "everything released (2 such searches; Gaussian mechanism,"),
         ({"total": ["a", "b"]}, "Several searches were run (a, b). Everything they release satisfies (4.2258, 1e-6)"),
         ({"single_run": {"epsilon": None}}, "has no finite guarantee at this delta. "),
     ],
