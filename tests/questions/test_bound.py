@@ -75,7 +75,7 @@ def test_document():
 
 @pytest.mark.slow
 def test_every_document_is_plain_and_consistent(guarantee, laws):
-    for runs in laws[::2]:
+    for runs in laws[::3]:
         answer = bound(guarantee, runs, delta=1e-6, max_epsilon=3.0, explain=True)
         document = answer.document()
         assert plain(document)
@@ -115,7 +115,7 @@ def test_method_restricts_what_is_reported():
     everything = bound(ZCDP(0.1), tnb(10.0, eta=0.0))
     names = [item.method for item in everything.bounds]
     assert {"theorem-2", "refined-rdp", "refined-region"} <= set(names)
-    for name in names:
+    for name in names[::2]:
         one = bound(ZCDP(0.1), tnb(10.0, eta=0.0), method=name, max_epsilon=3.2)
         assert [item.method for item in one.bounds] == [name]
         assert one.best.method == name
@@ -284,19 +284,17 @@ def gap(base: Guarantee, law: Law, delta: float) -> float:
 
 
 GRID_LAWS: list[Law] = [
-    tnb(1.0, eta=0.0), tnb(2.0, eta=-0.5), tnb(10.0, eta=5.0), tnb(50.0, eta=-0.5), tnb(50.0, eta=1.0),
-    tnb(50.0, eta=5.0), Poisson(1.0), Poisson(10.0), Binomial(34, 0.3), Binomial(200, 0.05),
+    tnb(2.0, eta=-0.5), tnb(50.0, eta=-0.5), tnb(50.0, eta=5.0), Poisson(1.0), Poisson(10.0), Binomial(34, 0.3),
 ]  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [1e-5, 3e-6, 1e-10])
+@pytest.mark.parametrize("delta", [1e-5, 1e-10])
 @pytest.mark.parametrize(
     "base", [Gaussian(0.5), Gaussian(1.2), Gaussian(3.0), ZCDP(0.005), ZCDP(0.07), ZCDP(1.0)], ids=repr
 )
 def test_gap_is_small(base, delta):
-    laws = GRID_LAWS if isinstance(base, ZCDP) else [*GRID_LAWS, tnb(100.0, eta=-0.5), tnb(100.0, eta=5.0)]
-    for law in laws:
+    for law in GRID_LAWS if isinstance(base, ZCDP) else [*GRID_LAWS, tnb(100.0, eta=5.0)]:
         assert gap(base, law, delta) <= (1.2e-2 if isinstance(base, ZCDP) else 5e-3), law
 
 

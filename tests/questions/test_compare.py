@@ -67,14 +67,14 @@ def test_delta_is_held_against_the_number_of_people() -> None:
 
 @pytest.mark.slow
 def test_at_one_epsilon() -> None:
-    answer = compare(ZCDP(0.1), at_epsilon=4.0)
+    answer = compare(ZCDP(0.1), at_epsilon=4.0, lower=False)
     for row in answer.rows:
         assert row["epsilon"] <= 4.0
         assert row["epsilon"] > 3.9999 or row["law"]["dist"] == "composition"
     with pytest.raises(TargetOutOfReach, match="give --at-epsilon 2.142 or more"):
         compare(ZCDP(0.1), at_epsilon=1.0)
     # a base at which only some laws reach the target
-    mixed = compare(PureDP(0.3), ["poisson", "tnb:eta=0"], at_epsilon=0.32)
+    mixed = compare(PureDP(0.3), ["poisson", "tnb:eta=0"], at_epsilon=0.32, lower=False)
     assert [row["epsilon"] is None for row in mixed.rows] == [True, False]
     assert "least it can cost" in mixed.rows[0]["reason"]
     assert mixed.exit_code == ExitCode.OK
@@ -82,7 +82,7 @@ def test_at_one_epsilon() -> None:
 
 @pytest.mark.slow
 def test_at_one_chance_of_success() -> None:
-    answer = compare(ZCDP(0.1), at_success=0.5, success_rate=0.01)
+    answer = compare(ZCDP(0.1), at_success=0.5, success_rate=0.01, lower=False)
     for row in answer.rows:
         if row["law"] == {"dist": "tnb", "eta": -0.5}:  # it ends at sqrt(0.01)
             assert row["reason"] == "its success probability ends at 0.0999996: at a mean of 1e+06 runs the search ends"
@@ -120,7 +120,7 @@ def _at(epsilon: float, key: str, method: str, **options: float) -> dict[str, fl
 
 @pytest.mark.parametrize(
     ("epsilon", "best"),
-    [(3.0, "poisson"), (3.5, "poisson"), (4.0, "poisson"), (4.5, "tnb:eta=0.5"), (6.0, "tnb:eta=0.5")],
+    [(3.0, "poisson"), (4.0, "poisson"), (4.5, "tnb:eta=0.5"), (6.0, "tnb:eta=0.5")],
 )
 def test_poisson_is_best_in_the_middle_range_and_eta_one_half_for_strong_utility(epsilon: float, best: str) -> None:
     worth = _at(epsilon, "expected_quantile", "paper")
@@ -130,7 +130,7 @@ def test_poisson_is_best_in_the_middle_range_and_eta_one_half_for_strong_utility
 @pytest.mark.slow
 def test_eta_minus_one_half_is_poor() -> None:
     # its expected quantile never passes 2/3
-    for epsilon in (3.5, 5.0, 7.0):
+    for epsilon in (3.5, 7.0):
         worth = _at(epsilon, "expected_quantile", "paper")
         assert min(worth, key=worth.__getitem__) == "tnb:eta=-0.5"
         assert worth["tnb:eta=-0.5"] < 2.0 / 3.0 + 1e-9

@@ -40,9 +40,16 @@ from hpcalc.solve import Grid
 # -- laws
 
 _TRAINING = DPSGD(256 / 60000, 1.1, 14062)  # Papernot and Steinke 2022, Section 3.5: at delta = 1e-5
-_QUICK = [(ZCDP(0.01), 0.5), (ZCDP(0.01), 1.0), (ZCDP(0.1), 0.5), (ZCDP(0.1), 4.0), (ZCDP(0.1), 8.0),
-          (Gaussian(2.0), 4.0), (PureDP(0.3), 1.0), (_TRAINING, 0.5), (_TRAINING, 2.0)]  # fmt: skip
-_LONG = [(ZCDP(0.01), 8.0), (Gaussian(2.0), 8.0), (PureDP(0.3), 2.0), (PureDP(0.3), 8.0), (_TRAINING, 8.0)]
+_QUICK = [(ZCDP(0.01), 1.0), (ZCDP(0.1), 0.5), (ZCDP(0.1), 4.0), (Gaussian(2.0), 4.0), (PureDP(0.3), 1.0)]
+_LONG = [
+    (ZCDP(0.01), 8.0),
+    (_TRAINING, 0.5),
+    (_TRAINING, 2.0),
+    (Gaussian(2.0), 8.0),
+    (PureDP(0.3), 2.0),
+    (PureDP(0.3), 8.0),
+    (_TRAINING, 8.0),
+]
 _LATER = [pytest.param(*case, marks=pytest.mark.fuzz) for case in _LONG]
 
 
@@ -63,11 +70,11 @@ def test_what_is_printed_meets_the_target_and_one_step_further_does_not(base: Gu
             continue
         assert float(f"{item.value:.5e}") == item.value
         assert item.runs.mean >= 1.0 - 1e-12
-        again = bound(base, item.family.at(item.value), delta=delta).epsilon
+        again = bound(base, item.family.at(item.value), delta=delta, lower=False).epsilon
         assert again <= target
         assert again == pytest.approx(item.cost.epsilon, rel=1e-12)
         if item.beyond is not None:
-            step = bound(base, item.family.at(item.beyond), delta=delta).epsilon
+            step = bound(base, item.family.at(item.beyond), delta=delta, lower=False).epsilon
             assert step > target * (1.0 - 1e-4)  # certificates are that fine
         else:
             assert " meets the target: at a mean of" in item.reason
@@ -100,11 +107,11 @@ def test_whatever_is_asked_the_answer_is_the_last_that_meets_the_target(seed: in
         return
     assert best.runs is not None
     assert best.cost is not None
-    again = bound(base, best.runs, **options).epsilon
+    again = bound(base, best.runs, lower=False, **options).epsilon
     assert again <= target
     assert again == pytest.approx(best.cost.epsilon, rel=1e-9)
     if best.beyond is not None:
-        assert bound(base, best.family.at(best.beyond), **options).epsilon > target * (1.0 - 1e-4)
+        assert bound(base, best.family.at(best.beyond), lower=False, **options).epsilon > target * (1.0 - 1e-4)
 
 
 def test_rows_have_the_published_keys_in_order() -> None:
@@ -173,7 +180,7 @@ def test_a_fixed_number_of_runs_and_binomials_are_solved_in_whole_numbers() -> N
 def test_fixed_runs_of_an_approximate_base_are_scanned() -> None:
     base = ApproxDP(0.5, 1e-8)
     best = plan(base, "fixed", target_epsilon=3.0).best
-    costs = [bound(base, Fixed(k)).epsilon for k in range(1, int(best.value) + 2)]
+    costs = [bound(base, Fixed(k), lower=False).epsilon for k in range(1, int(best.value) + 2)]
     assert all(cost <= 3.0 for cost in costs[:-1])
     assert costs[-1] > 3.0
 
@@ -187,13 +194,14 @@ def test_a_mean_below_one_run_is_no_answer() -> None:
 
 @pytest.mark.slow
 def test_an_unreachable_target_names_one_that_works() -> None:
+    laws = ["poisson", "tnb:eta=0"]
     with pytest.raises(TargetOutOfReach, match="give --target-epsilon") as caught:
-        plan(ZCDP(0.1), target_epsilon=1.5)
+        plan(ZCDP(0.1), laws=laws, target_epsilon=1.5)
     offered = float(str(caught.value).split("--target-epsilon ")[1].split()[0])
     assert offered < 2.143  # one run costs 2.1420
     assert caught.value.reachable is not None
     assert offered - 1e-3 < caught.value.reachable["low"] <= offered
-    assert plan(ZCDP(0.1), target_epsilon=offered).best.value is not None
+    assert plan(ZCDP(0.1), laws=laws, target_epsilon=offered).best.value is not None
 
 
 @pytest.mark.slow
@@ -277,7 +285,7 @@ def _candidates(sigma: float) -> Guarantee:
 
 _NOISES = {
     "zcdp": (ZCDP, {}), "pure": (PureDP, {}), "gaussian": (Gaussian, {}), "laplace": (Laplace, {}),
-    "dpsgd-noise": (lambda sigma: DPSGD(0.01, sigma, 20), {"sampling": (0.01, 20)}),
+    "dpsgd-noise": (lambda sigma: DPSGD(0.05, sigma, 100), {"sampling": (0.05, 100)}),
     "candidates": (_candidates, {"sampling": _candidates}),
 }  # fmt: skip
 
@@ -290,7 +298,7 @@ _NOISES = {
         ("gaussian", Poisson(10.0)),
         ("laplace", _TNB),
         ("candidates", _TNB),
-        *(pytest.param("dpsgd-noise", runs, marks=pytest.mark.slow) for runs in (Poisson(5.0), _TNB)),
+        pytest.param("dpsgd-noise", Poisson(5.0), marks=pytest.mark.slow),
         pytest.param("gaussian", Fixed(3), marks=pytest.mark.fuzz),
         pytest.param("laplace", Poisson(10.0), marks=pytest.mark.fuzz),
     ],
@@ -302,16 +310,16 @@ def test_the_least_noise_meets_the_target_and_less_does_not(kind: str, runs: obj
     answer = plan(None, runs, solve_for=kind, target_epsilon=2.0, **more)
     best = answer.best
     assert (best.beyond > best.value) == (kind in ("zcdp", "pure"))
-    assert bound(make(best.value), runs).epsilon <= 2.0
-    assert bound(make(best.beyond), runs).epsilon > 2.0 * (1.0 - 1e-4)
-    assert "steps" not in answer.document() or answer.document()["steps"] == 20
+    assert bound(make(best.value), runs, lower=False).epsilon <= 2.0
+    assert bound(make(best.beyond), runs, lower=False).epsilon > 2.0 * (1.0 - 1e-4)
+    assert "steps" not in answer.document() or answer.document()["steps"] == 100
 
 
 @pytest.mark.slow
 def test_noise_beside_what_else_one_run_does() -> None:
     rest, runs = ZCDP(0.001), Poisson(5.0)
     best = plan(rest, runs, solve_for="gaussian", target_epsilon=1.0, compositions=4).best
-    assert bound(repeat(compose(rest, Gaussian(best.value)), 4), runs).epsilon <= 1.0
+    assert bound(repeat(compose(rest, Gaussian(best.value)), 4), runs, lower=False).epsilon <= 1.0
     with pytest.raises(TargetOutOfReach, match="out of reach"):
         plan(ZCDP(1.0), runs, solve_for="gaussian", target_epsilon=1.0)
 
@@ -352,8 +360,8 @@ def _best_on_a_grid(base: object, target: float, etas: list[float], key: str, **
 @pytest.mark.parametrize(
     ("target", "rate", "method", "many"),
     [
-        (4.0, 0.01, "paper", 30),
-        (4.0, None, "best", 7),
+        (4.0, 0.01, "paper", 12),
+        (4.0, None, "best", 5),
         *(pytest.param(*case, "paper", 30, marks=pytest.mark.fuzz) for case in ((3.0, None), (6.0, None), (3.2, 0.1))),
         *(pytest.param(4.0, rate, "best", 200, marks=pytest.mark.fuzz) for rate in (None, 0.01)),
     ],
@@ -371,7 +379,7 @@ def test_no_eta_on_a_fine_grid_is_better(target: float, rate: float | None, meth
 @pytest.mark.slow
 def test_the_cheapest_eta_for_a_chance_of_success() -> None:
     best = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, optimize_eta=True, method="paper")
-    etas = [math.expm1(x) for x in np.linspace(math.log(0.5), math.log(20.0), 60)]
+    etas = [math.expm1(x) for x in np.linspace(math.log(0.5), math.log(20.0), 20)]
     grid = plan(
         ZCDP(0.01), laws=[{"dist": "tnb", "eta": eta} for eta in etas], target_success=0.9, success_rate=0.01,
         method="paper",
@@ -414,7 +422,7 @@ def test_wrong_questions_name_the_parameter(options: dict[str, object], paramete
 @pytest.mark.slow
 def test_progress_is_told_and_ends_below_its_total() -> None:
     seen: list[tuple[int, int]] = []
-    plan(ZCDP(0.1), target_epsilon=3.0, progress=lambda done, total: seen.append((done, total)))
+    plan(ZCDP(0.1), "poisson", target_epsilon=3.0, progress=lambda done, total: seen.append((done, total)))
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert all(done <= total for done, total in seen)
 

