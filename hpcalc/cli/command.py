@@ -142,9 +142,14 @@ class Command(click.Command):
             key: Given((True,) if value is True else tuple(value), self.options[key].flag)
             for key, value in found.items() if value is True or isinstance(value, list)
         }  # fmt: skip
-        if "help" in ctx.obj and not ctx.resilient_parsing:
+        if ctx.resilient_parsing:  # so that TAB offers again only what may be given again
+            for key in ctx.obj:
+                self.options[key].multiple = self.options[key].many
+                ctx.set_parameter_source(key, click.core.ParameterSource.COMMANDLINE)
+            return []
+        if "help" in ctx.obj:
             tell(ctx, ctx.get_help())
-        if rest and not ctx.resilient_parsing:
+        if rest:
             raise click.UsageError(f"unexpected argument {rest[0]}: every value follows its option, as in --mu 10", ctx)
         return []
 
@@ -182,16 +187,3 @@ class Command(click.Command):
             "HPCALC_DELTA for every command); the command line wins over a spec file, the spec file over the "
             "environment."
         )
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Options that may still be given, once a dash is typed."""
-        from click.shell_completion import CompletionItem
-
-        given = ctx.obj or {}
-        return [
-            CompletionItem(name, help=option.help)
-            for option in self.options.values()
-            if not option.hidden and not option.spec_only and (option.many or option.key not in given)
-            for name in option.names
-            if incomplete.startswith("-") and name.startswith(incomplete)
-        ]
