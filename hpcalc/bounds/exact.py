@@ -143,9 +143,8 @@ class Search:
         corner = self.pieces.corner
         x0, x1, w1 = corner.x[piece][:, None], corner.x[piece + 1][:, None], corner.w[piece + 1][:, None]
         y, before, after = self.lattice.at(place)
-        whole = place.shape[0] < piece.size
         rank = _sum(w1, y.w, y.w_rest)
-        log_g = self._at_cells[2] if whole else self.law.log_lower_density(rank)
+        log_g = self.law.log_lower_density(rank)
         log_fall = np.where(rank.log_q > -np.inf, self.law.log_lower_density_slope(rank), -np.inf)
         width = between(y.x, y.x_rest)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -157,10 +156,7 @@ class Search:
             low = np.fmax(np.fmin(1.0 - here * meet, end + there * (1.0 - meet)), end)
             log_low = np.where(np.isneginf(scale), -np.inf, scale + np.log(np.minimum(low, 1.0)))
             log_push = log_fall + np.log(self.pieces.slope[piece] * self.width[piece])[:, None]
-        if whole:
-            f0, f1 = self._at_cells[1][:-1], self._at_cells[1][1:]
-        else:
-            f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
+        f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
         return Block(piece, place, f0, f1, log_g, log_push, meet, log_low, y.x_rest[:, :-1] <= x0)
 
     @cached_property

@@ -128,15 +128,14 @@ def test_where_the_losers_do_not_come_in_order(law, q, p, epsilon, path, pointwi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "q", "p", "epsilon", "path", "pointwise"), COUNTEREXAMPLES)
-def test_the_path_is_the_price(law, q, p, epsilon, path, pointwise):
+def test_the_path_is_the_price():
+    law, q, p, epsilon, path, _ = COUNTEREXAMPLES[0]
     two = np.array(q), np.array(p)
     low, high = price(as_pair(two), law, path)
     assert epsilon * (1.0 - 2e-3) <= low <= high
     sides = [grid_of_pair(*map(np.ndarray.tolist, laws), law) for laws in (two, exchanged(two))]
     assert max(least_delta(grid, law, high) for grid in sides) <= path * (1.0 + 1e-9)
-    if high > 1e-3:
-        assert max(least_delta(grid, law, high * (1.0 - 5e-3)) for grid in sides) >= path * (1.0 - 2e-3)
+    assert max(least_delta(grid, law, high * (1.0 - 5e-3)) for grid in sides) >= path * (1.0 - 2e-3)
 
 
 KNOWN = [
