@@ -35,21 +35,15 @@ class Option(click.Option):
         self, key: str, metavar: str, kind: Any, help: str, *,
         words: tuple[str, ...] = (), many: bool = False, default: str = "", in_spec: bool = True, short: str = "",
     ) -> None:  # fmt: skip
-        value = {"nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
+        value: dict[str, Any] = {"nargs": len(metavar.split()), "multiple": True} if metavar else {"is_flag": True}
+        if metavar:  # which Click's types are for: words to offer, and file names as the shell knows them
+            value["type"] = click.Path() if metavar == "FILE" else click.Choice(words) if words else click.STRING
         self.flag = f"--{key.replace('_', '-')}"
         self.names = [self.flag, *([short] if short else [])]
         super().__init__(self.names, metavar=metavar or None, help=help, **value)
         self.key, self.kind, self.words, self.many, self.in_spec = key, kind, words, many, in_spec
         self.told_default = default
         self.fallback = self.read(default) if default else None if metavar else False
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """The words that begin like this; file names are the shell's business."""
-        from click.shell_completion import CompletionItem
-
-        if self.metavar == "FILE":
-            return [CompletionItem(incomplete, type="file")]
-        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
     def values(self, entry: Any) -> tuple[str, ...]:
         """The texts of one occurrence; where several are needed, one text may hold them, with blanks or commas."""

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+import click
+
 from hpcalc.catalog import DISTS, LAWS, PARAMETERS
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.catalog import METHODS as BOUNDS
@@ -245,5 +247,6 @@ def command(name: str) -> Command:
             option.envvar = [f"HPCALC_{name.upper()}_{key.upper()}", *shared]
         if key == "format" and name == "bound":
             option.words = (*FORMATS, "statement")
+            option.type = click.Choice(option.words)
         options.append(option)
     return Command(name, options, row.help, row.examples, NOTES)
