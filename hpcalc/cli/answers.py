@@ -113,7 +113,9 @@ def compare(case: Case) -> Any:
             return _selection(case, laws, progress)
         base = inputs.guarantee(case)
         given = {**_scored(case), **_footing(case), **_priced(case, base)}
-        return questions.compare(base, laws, curves=case["plot"] is not None, progress=progress, **given)
+        lower = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
+        curves = case["plot"] is not None
+        return questions.compare(base, laws, lower=lower, curves=curves, progress=progress, **given)
 
 
 def _footing(case: Case) -> dict[str, Any]:

@@ -12,13 +12,16 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from hpcalc.cli.command import ENVIRONMENT, SPEC, Given, Option
+from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC, Given, Option
 from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
 from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
 from hpcalc.files import shown as line_of
 
 __all__ = ["Case", "CommandLineError", "environment", "located", "merged", "shown"]
+
+
+_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 
 class CommandLineError(HpcalcError):
@@ -110,6 +113,13 @@ class Case:
     def source(self, key: str) -> int | None:
         """Where the option's value comes from; None where it is the default."""
         return self.given[key].source if key in self.given else None
+
+    @property
+    def format(self) -> str:
+        """The format: as typed, else by the output file's suffix, else as the spec or the environment has it."""
+        suffix = os.path.splitext(self["output"] or "")[1].lower()
+        named: dict[str, str] = {} if self.source("format") == COMMAND_LINE else _SUFFIXES
+        return named.get(suffix, str(self["format"]))
 
     def without(self, *keys: str) -> Case:
         """The case, some options left out."""

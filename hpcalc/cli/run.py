@@ -19,8 +19,6 @@ from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wan
 
 __all__ = ["execute"]
 
-_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
-
 
 def execute(command: Command, typed: Layer) -> int:
     """Answer every case, write what was asked for, say what must be said on stderr."""
@@ -59,20 +57,13 @@ def execute(command: Command, typed: Layer) -> int:
     return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0
 
 
-def _format(case: Case) -> str:
-    """The format: as typed, else by the output file's suffix, else as the spec or the environment has it."""
-    suffix = os.path.splitext(case["output"] or "")[1].lower()
-    typed = case.source("format") == COMMAND_LINE
-    return str(case["format"]) if typed else _SUFFIXES.get(suffix, str(case["format"]))
-
-
 def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
     """What is wrong with where the answer goes, or with the list of cases."""
     first = cases[0]
     if len(cases) > 1 and command.name not in ("bound", "convert"):
         names = ", ".join(str(case.name) for case in cases)
         raise CommandLineError(f"{first.spec}: holds {len(cases)} cases: choose one with --case: {names}")
-    fmt = _format(first)
+    fmt = first.format
     first.require(
         ("quiet", not first["quiet"] or fmt == "table",
          f"shows the headline alone, which --format {fmt} has not: leave one of them out"),
@@ -128,7 +119,7 @@ def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
     if output in (None, "-"):
         stream = {"encoding": stdout_encoding(), "width": terminal_width(), "colour": wants_colour()}
     echo = frozenset(_floats([case.values for case in cases]))
-    text = render(document, _format(cases[0]), echo=echo, quiet=cases[0]["quiet"], **stream)
+    text = render(document, cases[0].format, echo=echo, quiet=cases[0]["quiet"], **stream)
     write_stdout(text) if stream else write_file(output, text)
 
 
