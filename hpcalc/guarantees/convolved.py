@@ -76,8 +76,7 @@ def plan_step(steps: Steps) -> float | None:
 
 
 def _above(steps: Steps, step: float) -> Losses:
-    nodes, kinds = _kinds(steps)
-    return upwards(nodes, kinds, step)
+    return upwards(*_kinds(steps), step)
 
 
 def _below(steps: Steps, step: float) -> Losses | None:

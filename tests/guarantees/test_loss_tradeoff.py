@@ -47,15 +47,12 @@ def test_safe_and_attained_curves_enclose_the_profile_of_their_direction(name, d
     base = BASES[name]
     safe, attained = base.tradeoff(direction), base.attained_tradeoff(direction)
     assert attained.attained
-    assert safe.x.log_u.size < 4500
+    assert safe.x.log_u.size < 12_000
     for delta in DELTAS:
         own = epsilon(lambda t: base.log_profile_of(direction, np.array([t]))[0], math.log(delta))
         above, below = (epsilon(of_corners(curve), math.log(delta)) for curve in (safe, attained))
-        assert above == pytest.approx(own, rel=5e-5)  # the lines of the points say no less: below
+        assert own * (1.0 - 1e-9) <= above <= own * (1.0 + 5e-5)
         assert own * (1.0 - 2e-4) <= below <= own * (1.0 + 1e-9)
-    full = base.core.pair.tradeoff(direction)
-    images = base.core.tradeoff(direction).region(full.x.complement())
-    assert np.all(images.log_u >= full.w.log_q - 1e-9)
     if not base.symmetric:
         larger = np.maximum(*(base.log_profile_of(way, np.array([0.3, 1.0])) for way in (0, 1)))
         assert larger == pytest.approx(base.log_profile(np.array([0.3, 1.0])), abs=1e-12)
