@@ -470,7 +470,7 @@ class Direction:
                 if found < epsilon * (1.0 - 10.0 * self.enough) and below < 0.5:
                     below *= 10.0
                 # what is left is of the order of the square of the last step
-                elif found <= epsilon * (1.0 + 10.0 * self.enough) or found == math.inf:
+                elif found <= epsilon * (1.0 + (10.0 if rounds else 200.0) * self.enough) or found == math.inf:
                     if rounds:
                         break
                     rounds = 2
