@@ -88,10 +88,11 @@ def _overview(cases: Sequence[Document]) -> Block:
     gates = {None: "-", True: "within", False: "OVER"}
     rows = [{"case": str(case.get("name", "")), "one run ε": _epsilon(case, "single_run"),
              "whole search ε": shown(case.get("epsilon")), "lower bound": _epsilon(case, "lower_bound"),
-             "δ": shown(case.get("delta")), "limit ε": shown(case.get("max_epsilon", "-")),
-             "gate": gates[case.get("within_budget")]} for case in cases]  # fmt: skip
-    hidden = () if any("within_budget" in case for case in cases) else ("limit ε", "gate")
-    return _grid("", [{key: row[key] for key in row if key not in hidden} for row in rows])
+             "δ": shown(case.get("delta"))} for case in cases]  # fmt: skip
+    if any("within_budget" in case for case in cases):
+        for row, case in zip(rows, cases, strict=True):
+            row |= {"limit ε": shown(case.get("max_epsilon", "-")), "gate": gates[case.get("within_budget")]}
+    return _grid("", rows)
 
 
 def _epsilon(case: Document, key: str) -> str:

@@ -52,19 +52,17 @@ def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _labelled(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Parts of a list under their places; bounds under their methods and curve points under their orders, so that
-    columns keep their meaning across cases.
-    """
+    """Parts of a list under their places, or the method or order they have: columns keep their meaning across cases."""
     names = _NAMES.get(path.rpartition(".")[2], ())
     flat = len(names) == len(items) and not any(isinstance(item, (Mapping, list, tuple)) for item in items)
     seen: dict[str, int] = {}
     for index, item in enumerate(items):
         label = names[index] if flat else str(index)
-        key = next((key for key in ("method", "order") if key in item), None) if isinstance(item, Mapping) else None
-        if key is not None:
-            label = str(item[key])
+        if isinstance(item, Mapping):
+            key = next((key for key in ("method", "order") if key in item), "")
+            label = str(item.get(key, label))
             item = {name: part for name, part in item.items() if name != key}
-        if isinstance(item, Mapping) and list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
-            item = item["epsilon"]
+            if list(item) == ["epsilon"] and path.endswith(("rdp", "orders")):
+                item = item["epsilon"]
         seen[label] = seen.get(label, 0) + 1
         yield label if seen[label] == 1 else f"{label}.{seen[label]}", item

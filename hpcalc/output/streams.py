@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from hpcalc.errors import DataFileError
 
@@ -44,12 +45,10 @@ def complain(text: str) -> None:
 
 def discard(descriptor: int) -> None:
     """Give up on a stream that failed: the interpreter flushes it once more on exit, and would end with code 120."""
-    try:
+    with suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, descriptor)
         os.close(null)
-    except OSError:
-        pass
 
 
 def stdout_encoding() -> str:
@@ -72,10 +71,9 @@ def terminal_width() -> int | None:
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
-    try:
+    with suppress(OSError, ValueError):
         return os.get_terminal_size(1).columns or None
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def help_width() -> int:
