@@ -1,7 +1,5 @@
 """``python -m hpcalc``."""
 
-from __future__ import annotations
-
 import sys
 
 from hpcalc.cli import main

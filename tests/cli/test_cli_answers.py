@@ -174,7 +174,7 @@ def test_output_is_a_file_in_utf_8(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_profile_and_curve_files_read_back(tmp_path: Path) -> None:
     profile, curve = tmp_path / "profile.yaml", tmp_path / "curve.csv"
-    code, _, err = run(f"{PURE} --orders 2,8 --profile-out {profile} --rdp-out {curve}")
+    code, _, err = run(f"bound --pure 0.3 --dist composition --k 3 --profile-out {profile} --rdp-out {curve}")
     assert code == 0, err
     assert answer(f"convert --profile-file {profile}")["to"]["epsilon"] is not None
     assert answer(f"convert --rdp-file {curve}")["to"]["epsilon"] is not None

@@ -103,6 +103,11 @@ def test_values_nobody_should_rely_on(kind: Any) -> None:
 
 
 def test_several_values_may_be_joined_by_commas() -> None:
+    pair = command("bound").options["approx_dp"]
+    assert [pair.read(text) for text in ("2,1e-5", "2 1e-5")] == [(2.0, 1e-5)] * 2
+    for text in ("2", "2,1e-5,3", "0,5 1e-5", "2 1e-5 3", ""):  # a decimal comma is never taken for two numbers
+        with pytest.raises(InvalidInput):
+            pair.read(text)
     for words in (["--approx-dp", "2,1e-5"], ["--approx-dp=2,1e-5"], ["--approx-dp", "2", "1e-5"]):
         assert parsed("bound", *words)["approx_dp"] == ((2.0, 1e-5),)
 
