@@ -360,13 +360,6 @@ def test_best_guess_limit():
 # Claims
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("check", claims.ALL, ids=lambda check: check.__name__)
-def test_claim(check):
-    claim = check()
-    assert claim.holds, claim.here
-
-
 def best_of_two_outcomes(law, order, good, other):
     """Divergence of the search over two outcomes, the better one of probability good or other; nothing is one more."""
     a, b = (best_of_k(law, (1 - mpmath.mpf(p), mpmath.mpf(p))) for p in (good, other))
