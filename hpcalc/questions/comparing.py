@@ -158,15 +158,14 @@ def compare(
         ("at_success", at_success, at_success is None or success_rate is not None, NEEDS_RATE),
     )
     families = families_of(laws, (*DEFAULT_FAMILIES, family_of("composition")))
-    used = None if in_use is None else family_of(in_use)
+    used = None if in_use is None else family_of(in_use).given
     if not footing and all(family.given is None for family in families):
-        given = math.inf if used is None or used.given is None else used.given.mean
-        footing = {"mean": given if math.isfinite(given) else _DEFAULT_MEAN}
+        footing = {"mean": used.mean if used is not None and math.isfinite(used.mean) else _DEFAULT_MEAN}
     means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
     expected = len(means) if means else 1 if at_epsilon is None else 10
     ask = Accountant(Asked(**asked), ticker(progress, expected * len(families)))
     priced = partial(ask.priced, base, lower=lower)
-    present = [] if used is None or used.given is None else [priced(Solution(used, used.given))]
+    present = [] if used is None else [priced(Solution(family_of(used), used))]
     if sweep is not None:
         entries = [entry for family in families for entry in _swept(priced, family, means)]
         footing = {"sweep": sweep if isinstance(sweep, str) else means}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -258,14 +258,15 @@ class _Planner:
         why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
         return Solution(family, None, cost, why, family.scale)
 
-    def laws(self, families: Iterable[LawFamily], optimize_eta: bool) -> list[Solution]:
+    def laws(self, families: Sequence[LawFamily], optimize_eta: bool) -> list[Solution]:
         """Every law, and the best of the whole family and Poisson to hold it against where that was asked for."""
-        found = [self.law(family) for family in families]
+        plain = family_of("poisson")
+        more = [plain] if optimize_eta and plain not in families else []
+        found = [self.law(family) for family in (*families, *more)]
         if not optimize_eta:
             return found
-        plain = family_of("poisson")
-        poisson = next((item for item in found if item.family == plain), None) or self.law(plain)
-        means = [item.runs.mean for item in (poisson, *found) if item.runs is not None]
+        poisson = next(item.runs for item in found if item.family == plain)
+        means = [runs.mean for runs in (poisson, *(item.runs for item in found)) if runs is not None]
         rough = replace(self, ask=replace(self.ask, certify=False))
 
         def worth(family: LawFamily) -> float:
@@ -277,10 +278,8 @@ class _Planner:
                 return -math.inf if item.cost is None else -item.cost.epsilon
             return self.aims.worth(self.order, item.runs)
 
-        best = _best_of_family(worth, poisson.runs.mean if poisson.runs is not None else None)
-        if all(item.family != best for item in found):
-            found.append(self.law(best))
-        return found if poisson in found or best == poisson.family else [*found, poisson]
+        best = _best_of_family(worth, None if poisson is None else poisson.mean)
+        return found if any(item.family == best for item in found) else [*found, self.law(best)]
 
     def rank(self, item: Solution) -> tuple[float, float]:
         """What the rows are sorted by: the goal, else the least noise, else the least ε."""

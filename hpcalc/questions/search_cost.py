@@ -89,7 +89,7 @@ class BoundResult(Answer):
     @property
     def epsilon(self) -> float:
         """ε of the whole search (inf if no bound is finite)."""
-        return self.best.epsilon if self.best is not None else math.inf
+        return math.inf if self.best is None else self.best.epsilon
 
     @property
     def exact(self) -> bool:
