@@ -78,61 +78,40 @@ class Accountant:
 
     def last_within(
         self, inputs: Callable[[float], tuple[Guarantee, RunCount]], target: float, grid: Grid, start: float
-    ) -> Crossing[BoundResult]:
+    ) -> Crossing[BoundResult | None]:
         """The boldest number of a grid at which the whole search costs at most ``target``, by ``bound`` itself.
 
-        ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. Probes of the
-        method that wins lead near the answer. The certified answer differs from its probe by nearly the same share
-        everywhere around, so two or three certified answers settle the last digit; where they do not agree with the
-        probes, certified answers alone are searched.
+        ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. One method
+        alone is asked, the Rényi bound first, which is the cheapest, then the one whose probe wins where that led. A
+        bound lies above its probe: where no other probe comes near, that method decides.
         """
-        answers: dict[float, BoundResult] = {}
-        probed: dict[tuple[str, float], float] = {}
-        method: str | None = None
 
-        def full(x: float) -> tuple[float, BoundResult]:
-            if x not in answers:
-                answers[x] = self.cost(*inputs(x), method=method)
-            return answers[x].epsilon, answers[x]
+        def search(method: str | None, here: float) -> Crossing[BoundResult | None]:
+            def priced(x: float) -> tuple[float, BoundResult | None]:
+                if method is not None and not self.certify:
+                    return self.probes(*inputs(x), method).get(method, math.inf), None
+                answer = self.cost(*inputs(x), method=method)
+                return answer.epsilon, answer
 
-        def probe(name: str, x: float) -> float:
-            if (name, x) not in probed:
-                probed[name, x] = self.probes(*inputs(x), name).get(name, math.inf)
-            return probed[name, x]
-
-        def led_by(name: str, digits: int, share: float = 1.0) -> Crossing[None]:
-            among = Grid(grid.safest, grid.boldest, min(grid.digits, digits))
-            return last_passing(lambda x: (share * probe(name, x), None), target, among, here)
+            among = grid if self.certify else replace(grid, digits=min(grid.digits, 4))
+            return last_passing(priced, target, among, here)
 
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
-        if not self.asked.plain or self.asked.density is not None:
-            return last_passing(full, target, grid, here)
-        # the Rényi bound is the cheapest to ask, and leads near where another one wins
-        winner: str | None = "refined-rdp" if named_by(self.asked.method)("refined-rdp") else None
-        for _ in range(3):
-            if winner is not None and probe(winner, here) < math.inf:
-                led = led_by(winner, 4)
-                here = grid.value(grid.last) if led.beyond is None else led.value or led.beyond
+        plain = self.asked.plain and self.asked.density is None
+        method = "refined-rdp" if plain and named_by(self.asked.method)("refined-rdp") else None
+        for _ in range(3 if plain else 0):
+            found = None if method is None else search(method, here)
+            here = here if found is None else found.value or found.beyond or here
             rivals = self.probes(*inputs(here))
             best = min(rivals, key=rivals.__getitem__, default=None)
-            if best == winner:
+            if best is not None and best == method and found is not None:
+                cost, least = found.answer or found.refused, rivals.pop(best)
+                nearest = min(rivals.values(), default=math.inf)
+                if least < math.inf and (cost is None or nearest > cost.epsilon * _CLEARLY):
+                    return found
                 break
-            winner = best
-        if winner is None or not 0.0 < rivals[winner] < math.inf:
-            return last_passing(full, target, grid, here)
-        if not self.certify:
-            return Crossing(led.value, None, led.beyond, None)
-        # a method that is far from winning needs no certificate: a bound never lies below its probe
-        nearest = min((value for name, value in rivals.items() if name != winner), default=math.inf)
-        method = winner if nearest > rivals[winner] * _CLEARLY else None
-        if method is not None and full(here)[0] > nearest:
-            method = None
-            answers.clear()
-        guess = led_by(winner, 6, full(here)[0] / rivals[winner])
-        passes = guess.value is None or full(guess.value)[0] <= target
-        if not passes or (guess.beyond is not None and full(guess.beyond)[0] <= target):
-            return last_passing(full, target, grid, guess.value or guess.beyond or here)
-        return Crossing(guess.value, answers.get(guess.value or 0.0), guess.beyond, answers.get(guess.beyond or 0.0))
+            method = best
+        return search(None, here)
 
 
 @dataclass(frozen=True)
