@@ -153,9 +153,10 @@ def test_a_notebook_session() -> None:
     with pytest.raises(TypeError, match="law"):
         hpcalc.utility(10)  # type: ignore[arg-type]
     for wrong in (0.1, "zcdp", law):
-        for ask in (hpcalc.convert, hpcalc.compose, lambda base: hpcalc.bound(base, law), hpcalc.compare, hpcalc.plan):
+        for ask in (hpcalc.convert, hpcalc.compose, hpcalc.bound, hpcalc.compare, hpcalc.plan):
+            more = {hpcalc.bound: {"runs": law}, hpcalc.plan: {"target_epsilon": 4.0}}
             with pytest.raises(TypeError, match="guarantee"):
-                ask(wrong)
+                ask(wrong, **more.get(ask, {}))
     assert {name for name in dir(hpcalc) if not name.startswith("__")} == set(hpcalc.__all__) - {
         "__date__",
         "__version__",
