@@ -222,7 +222,9 @@ class Binomial(AffinePower):
 
     def thin(self, log_keep: float) -> Binomial:
         against = (1.0 - self.p) * safe_exp(-checked_keep(log_keep))
-        return self if self.p == 1.0 else Binomial(self.n, self.p / (self.p + against))
+        p = self.p / (self.p + against)
+        require(("log_keep", log_keep, p > 0.0, "give a delta0 further from 1"))
+        return self if self.p == 1.0 else Binomial(self.n, p)
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -16,9 +16,10 @@ from hpcalc.laws.law import Echo, Law, checked_keep, whole_number
 from hpcalc.laws.probabilities import ZERO, times
 from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
 
-_DENSE = 64  # fewer terms than this are summed one by one
-_SPAN = 200.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-200 of the block
-_CHUNK = 1 << 19
+_DENSE = 16  # fewer terms than this are summed one by one
+_WIDTH = 64  # terms of a block, where the square root of all is not more
+_SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
+_CHUNK = 1 << 16
 
 
 class Tabular(Law):
@@ -182,7 +183,7 @@ class PowerSum:
     def __init__(self, k: Array, log_w: Array) -> None:
         k, log_w = k[log_w > -np.inf], log_w[log_w > -np.inf]
         consecutive = k.size >= _DENSE and k[-1] - k[0] == k.size - 1
-        width = math.isqrt(k.size) if consecutive else 1
+        width = min(k.size, max(_WIDTH, math.isqrt(k.size))) if consecutive else 1
         table = np.append(log_w, np.full(-k.size % width, -np.inf)).reshape(-1, width)
         top, low = table.max(axis=1), np.where(np.isfinite(table), table, np.inf).min(axis=1)
         good = top - low <= _SPAN
@@ -205,22 +206,26 @@ class PowerSum:
         x, step = log_x.ravel(), None if h is None else h.ravel()
         out = np.full(x.size, -np.inf)
         for starts, tops, weights in self._parts:
-            size = max(1, _CHUNK // max(starts.size, weights.shape[1]))
+            size = max(1, _CHUNK // max(starts.size, 1 if h is None else weights.shape[1]))
             for start in range(0, x.size, size):
                 part = slice(start, start + size)
-                terms = _log_terms(starts, weights, x[part, None], None if step is None else step[part, None])
-                out[part] = np.logaddexp(out[part], logsumexp(tops + terms, axis=1))
+                terms = _log_terms(starts, weights, x[part], None if step is None else step[part])
+                out[part] = np.logaddexp(out[part], logsumexp(tops[:, None] + terms, axis=0))
         return out.reshape(log_x.shape)
 
 
 def _log_terms(starts: Array, weights: Array, log_x: Array, h: Array | None) -> Array:
-    """``log sum_i w_i x^(c+i)`` for every x and every start c; with h, of ``x^(c+i) - (x e^-h)^(c+i)`` instead."""
-    i = np.arange(float(weights.shape[1]))
-    powers, outer = np.exp(times(i, log_x)), times(starts, log_x)
+    """``log sum_i w_i x^(c+i)`` for every start c and every x; with h, of ``x^(c+i) - (x e^-h)^(c+i)`` instead."""
+    x, starts = np.exp(log_x), starts[:, None]
+    value = np.zeros((starts.size, x.size))
+    for each in weights.T[::-1]:  # Horner's rule: no digits are lost, as all terms are positive
+        value *= x
+        value += each[:, None]
     with np.errstate(divide="ignore"):
-        inner = np.log(powers @ weights.T)
+        outer, inner = times(starts, log_x), np.log(value)
         if h is None:
             return np.asarray(outer + inner, dtype=float)
         # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
-        second = np.log((powers * -np.expm1(-i * h)) @ weights.T) - starts * h
+        i = np.arange(float(weights.shape[1]))[:, None]
+        second = np.log(weights @ (np.exp(times(i, log_x)) * -np.expm1(-i * h))) - starts * h
     return np.asarray(outer + np.logaddexp(inner + log1mexp(-starts * h), second), dtype=float)

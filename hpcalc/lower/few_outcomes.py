@@ -37,7 +37,7 @@ _SAME = 1e-10
 # stage, how far around the orders that bind more of them are taken, and the steps of the search.
 _COARSE = np.exp(np.append(-10.0, np.arange(-7.0, 15.0, 0.7)))
 _CHANCE, _SHORT = np.append(np.linspace(0.4, 6.0, 8), np.inf), np.array([-6.0, -2.5, -0.7])
-_STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)))
+_STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)), (0.05, (0.03, 0.01, 0.003)))
 _ROUNDS = 3  # of lowering losses
 
 
