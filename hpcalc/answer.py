@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-__all__ = ["Answer"]
-
 
 class Answer:
     """Base of every result: it has a :meth:`document`, and is equal to an answer with the same one."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["DISTS", "GUARANTEES", "HINTS", "LAWS", "METHODS", "NOT_DRAWN", "PARAMETERS", "load", "long_name"]
-
 
 class Parameter(NamedTuple):
     """A parameter of a law: an option of the command line, and a keyword of ``make_law``."""

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hpcalc.errors import InvalidInput
 from hpcalc.files import SMALLEST, Node, Source, read_tree, shown
 
-__all__ = ["Points", "parse_rdp_text", "read_history", "read_pmf", "read_profile", "read_rdp", "read_scores"]
-
 # what a column holds -> names it goes by; the first two columns are needed
 _RENYI = {"order": ("order", "orders", "alpha", "alphas", "lambda"),
           "Rényi divergence": ("rdp", "epsilon", "eps", "epsilons", "rdp_epsilon")}  # fmt: skip

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from hpcalc.laws.law import RunCount, checked_law
 
-__all__ = ["best_of_k", "draw"]
-
 Result = TypeVar("Result")
 
 

@@ -11,10 +11,6 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any
 
-__all__ = [
-    "DataFileError", "ExitCode", "HpcalcError", "InvalidInput", "MissingExtra", "NoFiniteBound", "TargetOutOfReach",
-]  # fmt: skip
-
 
 class ExitCode(IntEnum):
     """Exit codes of the command line (``hpcalc(1)``, EXIT STATUS)."""

@@ -20,9 +20,6 @@ from typing import Any, NoReturn
 from hpcalc.catalog import HINTS
 from hpcalc.errors import DataFileError, InvalidInput
 
-__all__ = ["INFINITE", "NUMBER", "Node", "Source", "did_you_mean", "json_text", "nearest", "points_text", "read_tree",
-           "shipped", "vanishes", "write_file", "yaml_text"]  # fmt: skip
-
 _MAX_BYTES = 16 * 2**20
 _MAX_VALUES = 1_000_000
 _MAX_DEPTH = 8

@@ -27,8 +27,6 @@ from hpcalc.cli.types import choice
 from hpcalc.files import shipped
 from hpcalc.questions.assumptions import CHECKLIST
 
-__all__ = ["build", "escape", "main"]
-
 # Typed characters that roff would turn into typographic ones, or act on.
 _ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
 

@@ -44,8 +44,6 @@ from hpcalc.laws import BestOfK, Law, RunCount
 from hpcalc.laws.probabilities import times
 from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp
 
-__all__ = ["ExactBound", "bounds"]
-
 # Covers the rounding of the sums below.
 _MARGIN = 1e-12
 

@@ -9,8 +9,6 @@ import numpy as np
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Indices, distinct
 
-__all__ = ["Points", "Polygon", "chords", "losers", "share_out", "winners"]
-
 # Covers the rounding of W and V: an error of this relative size moves ε by as much.
 _MARGIN = 1e-12
 # What is left out: points that doubles cannot tell apart, and lines so steep that they limit nothing that counts.

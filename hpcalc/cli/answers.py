@@ -21,8 +21,6 @@ from hpcalc.cli.options import TRAINING
 from hpcalc.errors import ExitCode
 from hpcalc.laws.family import DEFAULT_FAMILIES, make_law
 
-__all__ = ["bound", "compare", "convert", "draw", "failed", "plan", "total", "utility"]
-
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
 _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 _MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")

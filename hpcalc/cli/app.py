@@ -13,8 +13,6 @@ from hpcalc.errors import ExitCode, HpcalcError
 from hpcalc.files import did_you_mean, shipped, shown
 from hpcalc.output.streams import complain, discard, help_width, write_stdout
 
-__all__ = ["CLOSED_PIPE", "INTERNAL_ERROR", "cli", "run"]
-
 CLOSED_PIPE = 141  # 128 + SIGPIPE, as the shell reports tools that die of it
 INTERNAL_ERROR = 70  # EX_SOFTWARE: a bug, never to be taken for the gate's 1 or for the user's mistake
 

@@ -18,9 +18,6 @@ from hpcalc.errors import HpcalcError, InvalidInput
 from hpcalc.files import Node
 from hpcalc.files import shown as line_of
 
-__all__ = ["Case", "CommandLineError", "environment", "located", "merged", "shown"]
-
-
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 

@@ -15,9 +15,6 @@ import click
 from hpcalc.errors import InvalidInput
 from hpcalc.output.streams import write_stdout
 
-__all__ = ["COMMAND_LINE", "ENVIRONMENT", "HELP", "SPEC", "SUMMARIES", "Command", "Given", "Option", "tell",
-           "write_options"]  # fmt: skip
-
 
 class Option(click.Option):
     """An option: several words in ``metavar`` are several values, none is a flag.

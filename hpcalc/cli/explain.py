@@ -9,8 +9,6 @@ from typing import Any
 from hpcalc.cli.case import Case
 from hpcalc.cli.options import LAW
 
-__all__ = ["explanation"]
-
 _PAPER = "Papernot and Steinke 2022"
 _BOTH_WAYS = "the Renyi curve bounds the divergence in both directions at the order used"
 _CONVERSIONS = {

@@ -19,9 +19,6 @@ from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
 
-__all__ = ["candidates_at", "guarantee", "law", "law_parameters", "laws_named", "release", "sampling",
-           "scores"]  # fmt: skip
-
 
 def guarantee(case: Case, *, optional: bool = False) -> Any:
     """The guarantee of one run: everything that was given, composed; None where it is ``optional`` and not given."""

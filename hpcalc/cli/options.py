@@ -20,8 +20,6 @@ from hpcalc.cli.types import choice, file, flag, line, loss, orders, rate, text
 from hpcalc.cli.types import integer as whole
 from hpcalc.cli.types import number as num
 
-__all__ = ["FORMATS", "GUARANTEES", "LAW", "METHODS", "NOTES", "OPTIONS", "PART", "TRAINING", "command"]
-
 FORMATS = ("table", "yaml", "json", "csv", "markdown")
 METHODS = ("best", "paper", "refined", *BOUNDS)
 _CURVE = (".csv", ".json", ".yaml", ".yml")

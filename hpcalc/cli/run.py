@@ -17,8 +17,6 @@ from hpcalc.files import points_text, write_file
 from hpcalc.output import render
 from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wants_colour, write_stdout
 
-__all__ = ["execute"]
-
 
 def execute(command: Command, typed: Layer) -> int:
     """Answer every case, write what was asked for, say what must be said on stderr."""

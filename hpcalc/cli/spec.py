@@ -21,8 +21,6 @@ from hpcalc.errors import InvalidInput
 from hpcalc.files import Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
-__all__ = ["cases_of", "settings_of", "spec_text"]
-
 _NOT_TEXT = re.compile(r"(?i)(~|null|true|false|yes|no|on|off|y|n)?")
 _OCTAL = re.compile(r"[+-]?0[0-9_]+|[+-]?0[xob][0-9a-f_]+", re.IGNORECASE)
 _SEXAGESIMAL = re.compile(r"[+-]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?")

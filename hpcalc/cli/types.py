@@ -14,8 +14,6 @@ from hpcalc.cli.command import Option
 from hpcalc.errors import InvalidInput
 from hpcalc.files import INFINITE, NUMBER, did_you_mean, vanishes
 
-__all__ = ["HINTS", "NUMERIC", "choice", "file", "flag", "integer", "line", "loss", "number", "orders", "rate", "text"]
-
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
 _FOREIGN = """
 write --noise-multiplier SIGMA for DP-SGD, --gaussian SIGMA otherwise: sigma noise noise-std noise-scale

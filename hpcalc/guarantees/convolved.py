@@ -17,8 +17,6 @@ from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, log_expm1, round_up, softplus
 
-__all__ = ["Convolution", "plan_step"]
-
 _INF = math.inf
 _EPS = float(np.finfo(float).eps)
 

@@ -34,8 +34,6 @@ from hpcalc.guarantees.region import times_expm1
 from hpcalc.guarantees.tradeoff import Tails
 from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
 
-__all__ = ["DPSGD", "SampledGaussian", "sampled_gaussian_rdp", "steps_from_epochs"]
-
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
 _SCHEDULE = 100  # of more different noises at one rate so many are looked at

@@ -36,8 +36,6 @@ from hpcalc.guarantees.pair import DominatingPair, breakpoints
 from hpcalc.guarantees.tradeoff import least_masses
 from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsumexp
 
-__all__ = ["composed_losses"]
-
 _INF = math.inf
 MAX_CELLS = 1 << 20  # of a transform: about a tenth of a second of work
 _ROOM = 1 << 19  # as many on coarser grids and where jumps are counted apart

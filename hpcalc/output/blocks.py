@@ -16,8 +16,6 @@ from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
 from hpcalc.output.phrases import given, in_words, label, law_words, released, rows_of, run_words, spelled
 
-__all__ = ["Block", "Grid", "Headline", "Notes", "view"]
-
 
 @dataclass(frozen=True)
 class Headline:

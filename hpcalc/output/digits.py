@@ -9,8 +9,6 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 
-__all__ = ["fixed", "rounded", "short", "shown", "significant"]
-
 _MACHINE_DIGITS = 10
 _PEOPLE_DIGITS = 6
 

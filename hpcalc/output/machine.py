@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["csv_text"]
-
 # numbers that stand in a fixed order
 _NAMES = {"dpsgd": ("rate", "noise", "steps"), "approx_dp": ("epsilon", "delta")}
 

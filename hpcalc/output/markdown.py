@@ -7,8 +7,6 @@ from typing import Any
 
 from hpcalc.output.blocks import Block, Headline, Notes
 
-__all__ = ["markdown_text"]
-
 
 def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
     """A document as Markdown (GitHub's dialect, for its tables, task lists and footnotes), with its warnings."""

@@ -12,8 +12,6 @@ from hpcalc.output.blocks import Block, Headline, Notes, view
 from hpcalc.output.phrases import in_words
 from hpcalc.output.plots import figure_of, plot_result
 
-__all__ = ["Picture", "html", "markdown", "picture", "summary"]
-
 
 def summary(answer: Any) -> str:
     """Two lines: the answer, and what was asked."""

@@ -20,8 +20,6 @@ from hpcalc.questions.planning import PlanResult
 from hpcalc.questions.rows import law_document, quantile_or_none
 from hpcalc.questions.search_cost import BoundResult
 
-__all__ = ["ONE_RUN", "Axis", "Panel", "Series", "panels_of"]
-
 _LARGEST_MEAN = 1e9  # what lies beyond is told, not drawn
 _SQUASHED = 5.0  # an axis is logarithmic where the largest row is this many times the middle one
 #: Style of what a search is held against.

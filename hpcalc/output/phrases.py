@@ -10,8 +10,6 @@ import numpy as np
 from hpcalc.catalog import LAWS
 from hpcalc.output.digits import short, shown
 
-__all__ = ["given", "in_words", "label", "law_words", "released", "rows_of", "run_words", "spelled"]
-
 _LABELS = {
     "epsilon": "ε", "delta": "δ", "log10_delta": "log10 δ", "rho": "ρ", "sigma": "σ", "mu": "μ", "eta": "η",
     "gamma": "γ", "log_gamma": "log γ", "prob_zero": "P[K = 0]", "mean_runs": "mean K", "sd_runs": "sd K",

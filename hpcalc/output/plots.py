@@ -13,8 +13,6 @@ from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
 from hpcalc.output.panels import Axis, Panel, Series, panels_of
 
-__all__ = ["figure_of", "make_figure", "plot_result"]
-
 # Okabe and Ito's palette and two more: told apart in grey, too, by line styles and markers. The first is what a search
 # is held against; the others are the laws of hpcalc.output.panels.
 _COLOURS = ("#000000", "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#7A5C00", "#56B4E9", "#882255",

@@ -9,8 +9,6 @@ from hpcalc.files import shipped
 from hpcalc.output.digits import shown
 from hpcalc.output.phrases import law_words, run_words
 
-__all__ = ["statement_text"]
-
 # what an answer has in it -> the works it rests on, in manual/works.bib
 _DPSGD, _RENYI = ("abadi2016deep", "koskela2020computing"), ("mironov2017renyi",)
 _WORKS = {

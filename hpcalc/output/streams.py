@@ -8,9 +8,6 @@ from contextlib import suppress
 
 from hpcalc.errors import DataFileError
 
-__all__ = ["complain", "discard", "help_width", "legible", "stdout_encoding", "terminal_width", "wants_colour",
-           "write_stdout"]  # fmt: skip
-
 _NAMES = {
     "ε": "eps", "δ": "delta", "ρ": "rho", "σ": "sigma", "μ": "mu", "η": "eta", "γ": "gamma", "λ": "lambda",
     "φ": "phi", "β": "beta", "α": "alpha", "Δ": "Delta", "Φ": "Phi", "é": "e", "ö": "oe", "ü": "ue", "≤": "<=",

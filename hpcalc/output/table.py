@@ -15,8 +15,6 @@ from rich.text import Text
 from hpcalc.output.blocks import Block, Grid, Headline, Notes
 from hpcalc.output.streams import legible
 
-__all__ = ["table_text"]
-
 _FALLBACK_WIDTH = 100  # of sentences in a pipe or a file; grids there are as wide as they are
 _UNLIMITED = 10_000
 _GAP = 2

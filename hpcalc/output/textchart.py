@@ -12,8 +12,6 @@ from hpcalc.logspace import Array
 from hpcalc.output.panels import Axis, Panel, Series
 from hpcalc.output.streams import legible
 
-__all__ = ["text_chart", "text_charts"]
-
 _HEIGHT = 16
 _LEAST_WIDTH = 40
 _MARKS = "ox+*#@%&$="
