@@ -82,8 +82,9 @@ class Accountant:
         """The boldest number of a grid at which the whole search costs at most ``target``, by ``bound`` itself.
 
         ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. One method
-        alone is asked, the Rényi bound first, which is the cheapest, then the one whose probe wins where that led. A
-        bound lies above its probe: where no other probe comes near, that method decides.
+        alone is asked: first Theorem E where privacy losses are known, else the Rényi bound, which is the cheapest,
+        then the one whose probe wins where that led. A bound lies above its probe: where no other probe comes near,
+        that method decides.
         """
 
         def search(method: str | None, here: float) -> Crossing[BoundResult | None]:
@@ -98,7 +99,8 @@ class Accountant:
 
         here = grid.value(min(max(grid.index(start), grid.first), grid.last))
         plain = self.asked.plain and self.asked.density is None
-        method = "refined-rdp" if plain and named_by(self.asked.method)("refined-rdp") else None
+        first = "refined-rdp" if inputs(here)[0].loss_steps() is None else "refined-region"
+        method = first if plain and named_by(self.asked.method)(first) else None
         for _ in range(3 if plain else 0):
             found = None if method is None else search(method, here)
             here = here if found is None else found.value or found.beyond or here
