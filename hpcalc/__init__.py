@@ -51,16 +51,8 @@ __all__ = [
     "compare", "compose", "convert", "draw", "make_law", "parse_law", "plan", "repeat", "utility",
 ]  # fmt: skip
 
-_HOME = {
-    "questions": "bound compare convert plan utility",
-    "drawing": "best_of_k draw",
-    "guarantees": "ApproxDP Guarantee Gaussian Laplace ProfileCurve PureDP RDPCurve ZCDP compose repeat",
-    "guarantees.dpsgd": "DPSGD",
-    "errors": "DataFileError ExitCode HpcalcError InvalidInput MissingExtra NoFiniteBound TargetOutOfReach",
-    "laws": "Adaptive AnyRuns AtLeastOne AtMost Binomial Clamped FinitePmf Fixed Geometric Law Logarithmic Poisson "
-    "RunCount Threshold TruncatedNegativeBinomial make_law parse_law",
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+#: Where a public name is looked for, in this order.
+_HOME = ("errors", "questions", "drawing", "laws", "guarantees", "guarantees.dpsgd")
 
 
 def _show(answer: _Answer, how: str, *more: Any) -> Any:
@@ -74,14 +66,13 @@ _Answer.show = staticmethod(_show)
 
 
 def __getattr__(name: str) -> object:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'hpcalc' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"hpcalc.{module}"), name)
-    globals()[name] = value
-    return value
+    for home in _HOME if name in __all__ else ():
+        module = import_module(f"hpcalc.{home}")
+        if hasattr(module, name):
+            return globals().setdefault(name, getattr(module, name))
+    raise AttributeError(f"module 'hpcalc' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,14 @@
 """What every answer can do in a notebook: show itself in two lines, in HTML, in Markdown and as a picture.
 
-An answer knows its numbers, not how they are shown; this module imports nothing.
+An answer knows its numbers, not how they are shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+from hpcalc.errors import ExitCode
 
 
 class Answer:
@@ -15,8 +17,18 @@ class Answer:
     #: Shows an answer in one of the ways ``summary``, ``html``, ``markdown``, ``picture``: set by :mod:`hpcalc` itself.
     show: ClassVar[Callable[..., Any]]
 
+    @property
+    def exit_code(self) -> ExitCode:
+        """Of the command line: 0, 1 over ``max_epsilon``, 3 without a finite answer."""
+        return ExitCode.OK
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about this answer."""
+        return ()
+
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
+        """Plain data under the published keys: full precision, None for what is infinite."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:

@@ -1,6 +1,6 @@
 """What there is: the laws of K, the guarantees one run can have, and the bounds on a whole search.
 
-Three tables of plain strings, free to import. The parser and its help, completions, man pages, schema, ``make_law``,
+Tables of plain strings, free to import. The parser and its help, completions, man pages, schema, ``make_law``,
 ``--law``, ``--solve-for`` and all labels read them. A law, a guarantee or a bound is one class and one row here.
 """
 
@@ -112,35 +112,13 @@ GUARANTEES: dict[str, Guarantee] = {
 }  # fmt: skip
 
 
-class Method(NamedTuple):
-    """A bound on a whole search, by the name it has as ``--method`` and in answers."""
-
-    group: str  # "paper" (as published), "refined" or "": of no group, under "best" and by its name alone
-    title: str
-    citation: str
-
-
-_PAPER = "Papernot and Steinke 2022"
-
-METHODS: dict[str, Method] = {
-    "theorem-2": Method("paper", "K truncated negative binomial", f"{_PAPER}, Theorem 2"),
-    "theorem-2-sharper": Method("", "the last line of Theorem 2's proof",
-                                f"{_PAPER}, Theorem 2, last line of its proof"),
-    "theorem-6": Method("paper", "K Poisson", f"{_PAPER}, Theorem 6"),
-    "corollary-3": Method("paper", "pure DP, K truncated negative binomial", f"{_PAPER}, Corollary 3"),
-    "corollary-4": Method("paper", "zCDP, K truncated negative binomial", f"{_PAPER}, Corollary 4"),
-    "lemma-7": Method("paper", "any law of K", f"{_PAPER}, Lemma 7"),
-    "lemma-20": Method("paper", "(ε, δ)-DP set aside", f"{_PAPER}, Lemma 20"),
-    "lemma-22": Method("paper", "K given K <= m", f"{_PAPER}, Lemma 22"),
-    "proposition-15": Method("paper", "conditional sampling", f"{_PAPER}, Proposition 15"),
-    "composition": Method("paper", "every run paid for", f"{_PAPER}, Section 3.2"),
-    "refined-rdp": Method("refined", "from the Rényi curve", "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 "
-                          "of Papernot and Steinke 2022"),
-    "refined-region": Method("refined", "from the privacy region, exact where a pair attains it",
-                             "Theorem E (hpcalc-theory(7))"),
-    "refined-pure": Method("refined", "pure DP, exact", "Refined pure-DP bound R3 (hpcalc-theory(7)), exact"),
-    "refined-conditional": Method("refined", "conditional sampling, exact", "Refined bound for conditional sampling R4 "
-                                  "(hpcalc-theory(7)), after Proposition 15"),
+#: Bounds on a whole search, by the names they have as ``--method`` and in answers, and their group: "paper" (as
+#: published), "refined" or "" (of no group, under "best" and by its name alone).
+METHODS: dict[str, str] = {
+    "theorem-2": "paper", "theorem-2-sharper": "", "theorem-6": "paper", "corollary-3": "paper",
+    "corollary-4": "paper", "lemma-7": "paper", "lemma-20": "paper", "lemma-22": "paper", "proposition-15": "paper",
+    "composition": "paper", "refined-rdp": "refined", "refined-region": "refined", "refined-pure": "refined",
+    "refined-conditional": "refined",
 }  # fmt: skip
 
 #: What a name of former versions, or of other tools, is called here: offered where it is typed.

@@ -33,7 +33,7 @@ def named_by(method: str) -> Callable[[str], bool]:
     if method in ("best", "all"):
         return lambda name: True
     if method in ("paper", "refined"):
-        return lambda name: name in METHODS and METHODS[name].group == method
+        return lambda name: METHODS.get(name) == method
     if method in METHODS:
         return lambda name: name == method
     raise InvalidInput("method", method, f"give best, paper, refined or one of {', '.join(METHODS)}")
@@ -56,4 +56,6 @@ def bounds_for(guarantee: Guarantee, law: RunCount, orders: Array | None = None,
         return []
     if method == "lemma-7":  # laws with a theorem of their own need it only where it is asked for by name
         return [bound for bound in paper.bounds(guarantee, law, orders, lemma_7_too=True) if include(bound.name)]
-    return [bound for source in SOURCES for bound in source(guarantee, law, orders) if include(bound.name)]
+    refined = METHODS.get(method, method) == "refined"
+    sources = [source for source in SOURCES if not (refined and source is paper.bounds)]
+    return [bound for source in sources for bound in source(guarantee, law, orders) if include(bound.name)]

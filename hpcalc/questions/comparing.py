@@ -53,7 +53,6 @@ class CompareResult(PricedLaws):
 
     @property
     def exit_code(self) -> ExitCode:
-        """0, or 3 if no law has a finite bound."""
         return gate(self.epsilon)
 
     @property
@@ -66,11 +65,9 @@ class CompareResult(PricedLaws):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know."""
         return tuple(dict.fromkeys([*self.base.warnings, *about_delta(self.asked), *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
         reason = next((entry.reason for entry in self.entries if entry.reason), "no bound is finite")
         return {
             **self.told("compare"),

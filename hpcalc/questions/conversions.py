@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, parameter_of
 from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
 from hpcalc.questions import rows
-from hpcalc.questions.rows import upper
+from hpcalc.questions.rows import Priced, upper
 
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvertResult(Answer):
+class ConvertResult(Priced):
     """A guarantee of one run in another form: its kind and numbers, and the rule and Rényi order that gave them."""
 
     base: Guarantee
@@ -30,24 +29,16 @@ class ConvertResult(Answer):
 
     @property
     def epsilon(self) -> float:
-        """ε where the guarantee has one (inf where none is finite)."""
         value = self.to.get("epsilon")
         return float("inf") if value is None else float(value)
 
     @property
     def exit_code(self) -> ExitCode:
-        """0, or 3 where no finite answer exists."""
         return ExitCode.OK if self.reason is None else ExitCode.NO_FINITE_BOUND
 
-    def profile(self) -> list[dict[str, float | None]]:
-        """Points of the privacy profile, an answer at a δ among them."""
-        log_delta = log_of_delta(self.to.get("delta") or 0.0)
-
-        def log_profile(epsilons: Array) -> Array:
-            own = self.base.log_profile(epsilons)
-            return np.where((epsilons >= self.epsilon) & (log_delta < own) & (log_delta > -np.inf), log_delta, own)
-
-        return rows.profile_points(log_profile, self.epsilon)
+    def log_profile(self, epsilons: Array) -> Array:
+        own, log_delta = self.base.log_profile(epsilons), log_of_delta(self.to.get("delta") or 0.0)
+        return np.where((epsilons >= self.epsilon) & (log_delta < own) & (log_delta > -np.inf), log_delta, own)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve: at the orders asked for, else at many."""
@@ -57,7 +48,6 @@ class ConvertResult(Answer):
         return rows.curve_points(orders, self.base.rdp(orders))
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
         out = {**rows.head("convert"), "from": self.base.describe(), "to": self.to, "conversion": self.conversion}
         return {**out, **rows.known(order=self.order, reason=self.reason), "warnings": list(self.base.warnings)}
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.answer import Answer
-from hpcalc.errors import ExitCode, InvalidInput, checked_number, require
+from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law
 from hpcalc.logspace import Prob
 from hpcalc.questions.rows import finite, head, known, law_document, length_fields
@@ -174,11 +174,8 @@ class UtilityResult(Answer):
     success_probability: float | None = None
     score: BestScore | None = None
 
-    exit_code = ExitCode.OK
-
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about these numbers."""
         empty, score = self.runs.prob_zero, self.score
         out = [f"with probability {empty:.4g} the search runs nothing"] if empty > 0.5 else []
         out += self.aims.warnings
@@ -188,7 +185,7 @@ class UtilityResult(Answer):
         return tuple(out)
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
+        told = {**vars(self.score), "best_is": "smallest" if self.aims.minimize else "largest"} if self.score else {}
         out: dict[str, Any] = {
             **head("utility"),
             "law": law_document(self.runs),
@@ -196,15 +193,14 @@ class UtilityResult(Answer):
             "sd_runs": finite(self.runs.sd),
             "prob_zero": self.runs.prob_zero,
             **length_fields(self.runs, 50, 95, 99),
-            **known(expected_quantile=self.expected_quantile),
+            **known(
+                expected_quantile=self.expected_quantile,
+                success_rate=self.aims.success_rate,
+                success_probability=self.success_probability,
+                expected_score=told.pop("expected", None),
+                score=told or None,
+            ),
         }
-        if self.success_probability is not None:
-            out |= {"success_rate": self.aims.success_rate, "success_probability": self.success_probability}
-        if self.score is not None:
-            told = vars(self.score)
-            out["expected_score"] = told["expected"]
-            out["score"] = {key: told[key] for key in told if key != "expected"}
-            out["score"]["best_is"] = "smallest" if self.aims.minimize else "largest"
         if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
             out["reason"] = "a number of runs above 1e300 is shown as null"
         return {**out, "warnings": list(self.warnings)}

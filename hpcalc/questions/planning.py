@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hpcalc.catalog import load
-from hpcalc.errors import ExitCode, require
+from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
@@ -40,8 +40,6 @@ class PlanResult(PricedLaws):
     constraints: dict[str, float] = field(default_factory=dict)  # echo of further conditions
     notes: tuple[str, ...] = ()  # warnings about the question itself
 
-    exit_code = ExitCode.OK
-
     @property
     def best(self) -> Solution:
         """The recommended row."""
@@ -63,12 +61,10 @@ class PlanResult(PricedLaws):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the recommendation."""
         cost = () if self.best.cost is None else self.best.cost.warnings
         return tuple(dict.fromkeys([*cost, *self.notes, *self.aims.warnings]))
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
         return {
             **self.told("plan"),
             "solved_for": self.best.solved_for,

@@ -21,19 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, RenyiBound
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
-from hpcalc.errors import ExitCode, NoFiniteBound
+from hpcalc.errors import NoFiniteBound
 from hpcalc.guarantees import compose
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
-from hpcalc.questions.rows import curve_points, gate, head, many_orders, profile_points, upper
+from hpcalc.questions.rows import Priced, curve_points, head, many_orders, upper
 
 _BEYOND = 11.0  # log delta is followed so much further down than asked; what is left is added to delta
 _NODES = 5e-3  # of delta, between nodes of a search's profile
@@ -124,7 +123,7 @@ def _whole_curve(one: RenyiCurve, asked: Asked) -> RenyiCurve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TotalResult(Answer):
+class TotalResult(Priced):
     """What several cases cost together, at one δ of everything."""
 
     parts: tuple[str, ...]
@@ -135,17 +134,10 @@ class TotalResult(Answer):
 
     @property
     def epsilon(self) -> float:
-        """ε of everything."""
         return self.answer.value
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """0, 1 over ``max_epsilon``, 3 without a finite bound."""
-        return gate(self.epsilon, self.max_epsilon)
-
-    def profile(self) -> list[dict[str, float | None]]:
-        """Points of the privacy profile of everything, the answer among them."""
-        return profile_points(self.whole.log_profile, self.epsilon)
+    def log_profile(self, epsilons: Array) -> Array:
+        return self.whole.log_profile(epsilons)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve of everything; empty where none is known."""
@@ -153,7 +145,6 @@ class TotalResult(Answer):
         return [] if values is None else curve_points(many_orders(), values)
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the keys of a bound."""
         epsilon = upper(self.epsilon)
         out: dict[str, Any] = {
             **head("bound"),
@@ -165,9 +156,8 @@ class TotalResult(Answer):
             "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"},
             "bounds": [{"method": "refined-region", "epsilon": epsilon, "conversion": self.answer.rule}],
             "total": list(self.parts),
+            **self.limit(),
         }
-        if self.max_epsilon is not None:
-            out |= {"max_epsilon": self.max_epsilon, "within_budget": self.exit_code == ExitCode.OK}
         if epsilon is None:
             out["reason"] = "no bound is finite at this delta: give a larger delta"
         item = "Each case's list holds, and nothing but what the cases release is released."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.laws import RunCount
 from hpcalc.logspace import Array, Upper, distinct
@@ -75,21 +75,42 @@ def curve_points(orders: Array, values: Array) -> list[dict[str, Any]]:
     return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
 
 
-def profile_points(
-    log_profile: Callable[[Array], Array], epsilon: float, at: Array | None = None
-) -> list[dict[str, Any]]:
-    """Points of a privacy profile: by default 51 to well beyond an answer ``epsilon``, and at that itself."""
-    if at is None:
-        answered = math.isfinite(epsilon) and epsilon > 0.0
-        at = np.linspace(0.0, 3.0 * epsilon if answered else 10.0, 51)
-        at = distinct(np.append(at, epsilon)) if answered else at  # so that a reader of the points finds it again
-    asked = np.asarray(at, dtype=float)
-    log_delta = log_profile(asked).tolist()
-    return [{"epsilon": eps, **delta_fields(log_d)} for eps, log_d in zip(asked.tolist(), log_delta, strict=True)]
-
-
 def delta_fields(log_delta: float) -> dict[str, float | None]:
     """``delta`` and ``log10_delta``; a δ below 1e-308 is None beside its logarithm."""
     log10 = log_delta / math.log(10.0)
     delta = Upper(math.exp(log_delta)) if log10 > -308.0 else None
     return {"delta": 0.0 if log_delta == -math.inf else delta, "log10_delta": upper(log10)}
+
+
+class Priced(Answer):
+    """An answer with an ε, a privacy profile and, for some, a limit."""
+
+    max_epsilon: float | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """ε; inf where none is finite."""
+        raise NotImplementedError
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return gate(self.epsilon, self.max_epsilon)
+
+    def limit(self) -> dict[str, Any]:
+        """The limit, and whether it is met, under the published keys."""
+        met = self.exit_code == ExitCode.OK
+        return {} if self.max_epsilon is None else {"max_epsilon": self.max_epsilon, "within_budget": met}
+
+    def log_profile(self, epsilons: Array) -> Array:
+        """Log of δ at each ε."""
+        raise NotImplementedError
+
+    def profile(self, epsilons: Array | None = None) -> list[dict[str, float | None]]:
+        """Points of the privacy profile: by default at 51 values of ε from 0 to well beyond the answer, and at that."""
+        if epsilons is None:
+            answered = math.isfinite(self.epsilon) and self.epsilon > 0.0
+            at = np.linspace(0.0, 3.0 * self.epsilon if answered else 10.0, 51)
+            epsilons = distinct(np.append(at, self.epsilon)) if answered else at  # a reader finds the answer again
+        asked = np.asarray(epsilons, dtype=float)
+        points = zip(asked.tolist(), self.log_profile(asked).tolist(), strict=True)
+        return [{"epsilon": epsilon, **delta_fields(log_delta)} for epsilon, log_delta in points]

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.bounds import Bound, ProfileBound, bounds_for
 from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, epsilon_at
-from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound
+from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture, WorstOf
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
@@ -21,7 +20,7 @@ from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, round_up
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.rows import gate, head, known, law_document, many_orders, profile_points, upper
+from hpcalc.questions.rows import Priced, head, known, law_document, many_orders, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
@@ -56,7 +55,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BoundResult(Answer):
+class BoundResult(Priced):
     """Cost of the whole search, beside one run's."""
 
     base: Guarantee
@@ -66,11 +65,11 @@ class BoundResult(Answer):
     lower: LowerBound | None  # what an explicit mechanism costs: no analysis under the same assumptions can report less
     single_run: Conversion | None  # ε of one run, None if it has none at this δ
     composition: tuple[int, float] | None  # runs and ε of naive composition of the mean number of runs, if asked for
-    max_epsilon: float | None = None
-    explain: bool = False
     reason: str | None = None  # why no bound is finite
     search: float | None = None  # ε of one search alone, where more than that is released
     candidates: tuple[dict[str, Any], ...] = ()  # each setting with a guarantee of its own, alone
+    max_epsilon: float | None = None
+    explain: bool = False
 
     @property
     def delta(self) -> float:
@@ -88,7 +87,6 @@ class BoundResult(Answer):
 
     @property
     def epsilon(self) -> float:
-        """ε of the whole search (inf if no bound is finite)."""
         return math.inf if self.best is None else self.best.epsilon
 
     @property
@@ -97,20 +95,14 @@ class BoundResult(Answer):
         return self.lower is not None and self.epsilon <= self.lower.epsilon * (1.0 + _EXACT) < math.inf
 
     @property
-    def exit_code(self) -> ExitCode:
-        """0, 1 over ``max_epsilon``, 3 without a finite bound."""
-        return gate(self.epsilon, self.max_epsilon)
-
-    @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about this answer."""
         order = None if self.best is None else self.best.order
         return tuple(dict.fromkeys(warnings_of(self.base, self.runs, self.asked, self.epsilon, order)))
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # bounds are functions, which no pickle holds: it holds the question
-        asked = self.asked, self.composition is not None, self.max_epsilon, self.explain
-        return search_cost, (self.base, self.runs, *asked)
+        asked = self.base, self.runs, self.asked, self.composition is not None
+        return search_cost, asked, {"max_epsilon": self.max_epsilon, "explain": self.explain}
 
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
         """Rényi curve of the whole search, at the orders asked for: the smallest of the curves evaluated.
@@ -140,12 +132,7 @@ class BoundResult(Answer):
         best = self.best.order if self.best is not None and self.best.order is not None else 2.0
         return self.rdp_curve(distinct(np.concatenate([many_orders(), [best, math.inf]])), exact=True)
 
-    def profile(self, epsilons: Array | None = None) -> list[dict[str, float | None]]:
-        """Privacy profile of the whole search: by default at 51 values from 0 to well beyond the ε at this δ."""
-        return profile_points(self.log_profile, self.epsilon, epsilons)
-
     def log_profile(self, epsilons: Array) -> Array:
-        """Log of δ of the whole search at each ε (the smallest over the bounds evaluated)."""
         out = np.zeros(epsilons.shape)
         refined = [item for item in self.bounds if item.method.startswith("refined")]
         for item in refined if self.asked.method == "best" and refined else self.bounds:
@@ -153,7 +140,6 @@ class BoundResult(Answer):
         return np.where(epsilons >= self.epsilon, np.minimum(out, self.asked.log_delta), out)
 
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys (full precision; infinite values are None)."""
         best = self.best
         out = {**head("bound"), "base": self.base.describe(), "law": law_document(self.runs)}
         out |= {**self.asked.document(), "delta": self.delta, "epsilon": upper(self.epsilon)}
@@ -166,9 +152,7 @@ class BoundResult(Answer):
             out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
         out["lower_bound"] = _lower_document(self.lower, self.asked.no_mechanism)
         search = None if self.search is None else {"epsilon": upper(self.search)}
-        out |= known(search=search, candidates=list(self.candidates) or None)
-        if self.max_epsilon is not None:
-            out |= {"max_epsilon": self.max_epsilon, "within_budget": self.exit_code == ExitCode.OK}
+        out |= {**known(search=search, candidates=list(self.candidates) or None), **self.limit()}
         out["bounds"] = [item.document() for item in self.bounds]
         out["rdp"] = self.rdp_curve()
         out["assumptions"] = list(assumptions(self.base, self.runs, self.asked))
@@ -269,21 +253,16 @@ def bound(
     (4.226, 'refined-rdp', 4.225)
     """
     asked = Asked(delta, method, conversion, orders, searches, subset, then, then_on, density, examples, unit)
-    return search_cost(base, runs, asked, lower, max_epsilon, explain, progress)
+    if max_epsilon is not None and not max_epsilon >= 0.0:
+        raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
+    limit = None if max_epsilon is None else float(max_epsilon)
+    return replace(search_cost(base, runs, asked, lower, progress), max_epsilon=limit, explain=explain)
 
 
 def search_cost(
-    base: Guarantee,
-    runs: RunCount,
-    asked: Asked,
-    lower: bool = True,
-    max_epsilon: float | None = None,
-    explain: bool = False,
-    progress: Progress | None = None,
+    base: Guarantee, runs: RunCount, asked: Asked, lower: bool = True, progress: Progress | None = None
 ) -> BoundResult:
     """The same, of what was asked."""
-    if max_epsilon is not None and not max_epsilon >= 0.0:
-        raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
     sources = bounds_for(checked_guarantee(base), law, asked.restricted, asked.method)
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
@@ -305,8 +284,7 @@ def search_cost(
     reason = None if best < math.inf else _why_not(base, runs, asked, sources)
     search = None if asked.plain else best
     parts = tuple(_candidates(base, law, log_delta, rule, progress or (lambda *_: None))) if lower else ()
-    limit = None if max_epsilon is None else float(max_epsilon)
-    return BoundResult(base, runs, asked, tuple(found), low, single, composition, limit, explain, reason, search, parts)
+    return BoundResult(base, runs, asked, tuple(found), low, single, composition, reason, search, parts)
 
 
 def _single_run(base: Guarantee, log_delta: float, rule: str) -> Conversion | None:

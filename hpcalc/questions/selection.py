@@ -24,7 +24,7 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
-from hpcalc.errors import ExitCode, require
+from hpcalc.errors import require
 from hpcalc.guarantees import Gaussian, Guarantee
 from hpcalc.laws import Fixed, Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
@@ -71,10 +71,7 @@ class SelectionResult(Answer):
     choices: tuple[Choice, ...]
     asked: dict[str, Any]  # under the published keys; errors are exceeded with at most 1 - confidence
 
-    exit_code = ExitCode.OK
-
     def document(self) -> dict[str, Any]:
-        """Plain data under the published keys."""
         rows = [choice.document() for choice in self.choices]
         return {**head("compare"), **self.asked, "rows": rows, "warnings": []}
 
