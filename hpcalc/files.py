@@ -28,7 +28,7 @@ SMALLEST = 5e-324  #: what a positive number becomes that is too small for a dou
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
 _NAN = re.compile(r"[+-]?\.?nan", re.IGNORECASE)
-_OCTAL = re.compile(r"[+-]?0[0-9]+")
+OCTAL = re.compile(r"[+-]?0[0-9_]+")  #: to other readers of YAML
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 # what YAML takes plain values for; a tag of any other kind was written by hand
@@ -68,7 +68,7 @@ class Source:
     def __init__(self, parameter: str, path: str) -> None:
         self.parameter = parameter
         self.path = str(path)
-        self.name = "standard input" if self.path == "-" else self.path
+        self.name = "standard input" if self.path == "-" else shown(self.path, 4096)
 
     def refuse(self, text: str, at: Node | int = 0) -> NoReturn:
         """Say what is wrong, and on which line."""
@@ -86,17 +86,9 @@ class Source:
         text = node.text.strip()
         if infinite and INFINITE.fullmatch(text):
             return math.inf
-        if not NUMBER.fullmatch(text) or _OCTAL.fullmatch(text) or math.isinf(float(text)):
-            comma = ": write a decimal point" if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) else ""
-            problems = (
-                (node.empty, "is missing"),
-                (INFINITE.fullmatch(text), f"must be finite, not {text}"),
-                (_NAN.fullmatch(text), "is not a number (nan)"),
-                (not NUMBER.fullmatch(text), f"must be a number, not {shown(text)}{comma}"),
-                (_OCTAL.fullmatch(text), f"{text} looks octal: write a decimal number without leading zeros"),
-                (True, f"{shown(text)} is too large for a number"),
-            )
-            self.refuse(f"{what} {next(told for wrong, told in problems if wrong)}", node)
+        if not NUMBER.fullmatch(text) or OCTAL.fullmatch(text) or math.isinf(float(text)):
+            legal = f"must be a finite decimal number such as 0.5 or 1e-6, not {shown(text)}"
+            self.refuse(f"{what} {'is missing' if node.empty else legal}", node)
         return math.copysign(SMALLEST, float(text)) if vanishes(text) else float(text)
 
 
@@ -140,9 +132,8 @@ def read_tree(source: Source) -> Node:
             with open(source.path, "rb") as stream:
                 data = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError, AttributeError) as error:  # a path with a NUL is a ValueError, no stdin the last
-        option, name = source.parameter.replace("_", "-"), source.name
-        name = name if name.isprintable() else shown(name)
-        raise DataFileError(f"--{option} {name}: {getattr(error, 'strerror', None) or error}") from error
+        option = source.parameter.replace("_", "-")
+        raise DataFileError(f"--{option} {source.name}: {getattr(error, 'strerror', None) or error}") from error
     source.require(len(data) <= _MAX_BYTES, "is larger than 16 MiB: split it, or give fewer points")
     source.require(not data.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16 text: save it as UTF-8")
     try:

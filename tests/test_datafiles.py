@@ -272,7 +272,10 @@ def test_histories_as_opacus_keeps_them(write):
         ('{"mechanism": "rdp"}', "no key history"),
         ("[]", "empty"),
         ("[[1.1, 0.01]]", "noise, rate, steps"),
-        ('[[1.1, 0.01, "many"]]', "line 1: the number of steps must be a number, not many"),
+        (
+            '[[1.1, 0.01, "many"]]',
+            "line 1: the number of steps must be a finite decimal number",
+        ),
         ("[[0.01, 1.1, 100]]", "noise, rate, steps"),
         ("[[1.1, 0.01, 1.5]]", "whole number"),
     ):
@@ -293,12 +296,12 @@ def test_json_is_read_as_it_is(write):
 REFUSED = {
     "order,epsilon\n2,0.4\n2,0.5\n": "twice",
     "order,epsilon\n2,0.5\n4,0.4\n8,0.6\n": "converted at a delta",
-    "order,epsilon\n2,nan\n4,0.4\n": "line 2: epsilon at order 2 is not a number",
+    "order,epsilon\n2,nan\n4,0.4\n": "line 2: epsilon at order 2 must be a finite decimal number",
     "order,epsilon\n2,0.1\n4,-0.4\n": "line 3: epsilon -0.4 at order 4 is negative",
     "order,epsilon\n1,0.1\n": "order 1.0",
-    "order,epsilon\nnan,0.1\n": "line 2: order is not a number",
+    "order,epsilon\nnan,0.1\n": "line 2: order must be a finite decimal number",
     "order,epsilon\n2,about half\n": "line 2",
-    'order,epsilon\n2,"0,5"\n': "decimal point",
+    'order,epsilon\n2,"0,5"\n': "decimal number",
     "2,0.5,1\n3,0.6,1\n": "name the columns",
     "epsilon,delta\n2,0.5\n": "call it order",
     "order,epsilon,rdp\n2,0.5,0.5\n": "keep one",

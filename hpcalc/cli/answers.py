@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -26,26 +28,21 @@ _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
 _MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 
 
-class Progress:
+@contextmanager
+def progress_bar(delay: float = 1.0) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr for what takes over a second, on a terminal only."""
+    terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    start = time.monotonic() + delay if terminal else math.inf
 
-    def __init__(self, delay: float = 1.0) -> None:
-        self.start = time.monotonic() + delay
-        self.shown = False
-        self.active = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        """Report that ``done`` of ``total`` steps are behind."""
-        if self.active and total > 0 and time.monotonic() >= self.start:
+    def report(done: int, total: int) -> None:
+        if total > 0 and time.monotonic() >= start:
             filled = round(20 * min(done, total) / total)
             click.echo(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}", nl=False, err=True)
-            self.shown = True
 
-    def __exit__(self, *exc: object) -> None:
-        if self.shown:
+    try:
+        yield report
+    finally:
+        if time.monotonic() >= start:
             click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
 
 
@@ -54,7 +51,7 @@ def bound(case: Case) -> Any:
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
     asked = {**case.chosen("max_epsilon", "explain"), **_priced(case, base)}
-    with Progress() as progress:
+    with progress_bar() as progress:
         return questions.bound(base, law, **asked, progress=progress)
 
 
@@ -106,7 +103,7 @@ def compare(case: Case) -> Any:
     if case["sensitivity"] is not None and case["selection"] is None:
         case.refuse("sensitivity", "speaks about the candidates' scores: give --selection too")
     laws = inputs.laws_named(case)
-    with Progress() as progress:
+    with progress_bar() as progress:
         if case["selection"] is not None:
             return _selection(case, laws, progress)
         base = inputs.guarantee(case)
@@ -127,7 +124,7 @@ def _footing(case: Case) -> dict[str, Any]:
     return {**footing, "in_use": parameters}
 
 
-def _selection(case: Case, laws: Any, progress: Progress) -> Any:
+def _selection(case: Case, laws: Any, progress: Callable[[int, int], None]) -> Any:
     told = "does not go with --selection, which asks for the error of choosing one candidate"
     others = ("at_success", "sweep", "success_rate", "scores", "plot")
     case.require(*((key, case[key] is None, told) for key in others))
@@ -154,7 +151,7 @@ def plan(case: Case) -> Any:
         asked["compositions"] = case["compose"] if case["candidates"] is None else None
         base = inputs.guarantee(described, optional=True)
     asked |= {**_laws(case), **_scored(case), **_priced(case, base)}
-    with Progress() as progress:
+    with progress_bar() as progress:
         return questions.plan(base, progress=progress, **asked)
 
 

@@ -125,8 +125,9 @@ class Case:
 
     @property
     def place(self) -> str:
-        """What comes before a sentence about the whole case."""
-        return "".join(f"{part}: " for part in (self.spec, self.spec and self.name) if part is not None)
+        """What comes before a sentence about the whole case: where it stands."""
+        named = f" {self.name}:" if self.name is not None else ""
+        return f"{self.spec}:{self.line}:{named} " if self.spec else ""
 
     def label(self, key: str) -> str:
         """How an error names the option: as typed, as a variable, or as a place in the spec file."""

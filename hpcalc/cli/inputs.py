@@ -82,11 +82,7 @@ def _item(part: Case) -> Guarantee:
     except InvalidInput as error:
         raise part.located(error) from error
     names = ", ".join(key.replace("_", "-") for key in GUARANTEES if key in PART)
-    raise CommandLineError(f"{_at(part)}no guarantee: give one of {names}")
-
-
-def _at(part: Case) -> str:
-    return f"{part.spec}:{part.line}: " if part.spec else ""
+    raise CommandLineError(f"{part.place}no guarantee: give one of {names}")
 
 
 def _candidates(case: Case) -> Guarantee:
@@ -137,7 +133,7 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
     if not asked:
         return None
     if noise and case["noise_multiplier"] is None:
-        raise CommandLineError(f"{_at(case)}--noise-multiplier is missing beside {case.label(asked[0]).rstrip(':=')}")
+        raise CommandLineError(f"{case.place}--noise-multiplier is missing beside {case.label(asked[0]).rstrip(':=')}")
     rate, steps, epochs = case["sample_rate"], case["steps"], case["epochs"]
     said = "says what {} says already: keep one of them".format
     case.require(
@@ -146,9 +142,9 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
         ("epochs", None in (steps, epochs), said("--steps")),
     )
     if rate is None and None in (case["examples"], case["batch_size"]):
-        raise CommandLineError(f"{_at(case)}DP-SGD needs --sample-rate, or --examples and --batch-size")
+        raise CommandLineError(f"{case.place}DP-SGD needs --sample-rate, or --examples and --batch-size")
     if steps is None and epochs is None:
-        raise CommandLineError(f"{_at(case)}DP-SGD needs --steps or --epochs")
+        raise CommandLineError(f"{case.place}DP-SGD needs --steps or --epochs")
     if rate is None:
         from hpcalc.guarantees.dpsgd import steps_from_epochs
 

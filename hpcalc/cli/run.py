@@ -76,8 +76,9 @@ def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
              "give a file name that ends in .svg, .png or .pdf, or - for the terminal"),
         )  # fmt: skip
         if case["require_max_epsilon"] and case["max_epsilon"] is None:
-            where = f"{case.spec}:{case.line}: {case.name}: " if listed else case.place
-            raise CommandLineError(f"{where}max-epsilon is missing, and --require-max-epsilon is set: give a limit")
+            raise CommandLineError(
+                f"{case.place}max-epsilon is missing, and --require-max-epsilon is set: give a limit"
+            )
         for key in ("profile_out", "rdp_out", "plot"):
             path = _path(case, key)
             if path in files:

@@ -18,44 +18,38 @@ from hpcalc.cli.command import SPEC, Command, Given, Option
 from hpcalc.cli.options import OPTIONS, PART
 from hpcalc.cli.types import HINTS, NUMERIC, orders
 from hpcalc.errors import InvalidInput
-from hpcalc.files import Node, Source, did_you_mean, nearest, read_tree, yaml_text
+from hpcalc.files import OCTAL, Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
 _NOT_TEXT = re.compile(r"(?i)(~|null|true|false|yes|no|on|off|y|n)?")
-_OCTAL = re.compile(r"[+-]?0[0-9_]+|[+-]?0[xob][0-9a-f_]+", re.IGNORECASE)
-_SEXAGESIMAL = re.compile(r"[+-]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?")
 
 
 class _Spec(Source):
-    """A spec file: errors name the file and the line as compilers do."""
+    """A spec file: its mappings as layers of texts, in the form in which the command line would hand them over.
+
+    Errors name the file and the line as compilers do.
+    """
+
+    remedy = "see --help for the options"  # of an unknown key that is like none
 
     def refuse(self, text: str, at: Node | int = 0) -> NoReturn:
         line = at.line if isinstance(at, Node) else at
-        raise CommandLineError(f"{shown(self.name, 4096)}:{f'{line}:' if line else ''} {text}")
-
-
-class _Reader:
-    """Turns mappings into layers of texts, in the form in which the command line would hand them over."""
-
-    def __init__(self, source: Source, noun: str = "key", remedy: str = "see --help for the options") -> None:
-        self.source, self.noun, self.remedy, self.spec = source, noun, remedy, shown(source.name, 4096)
+        raise CommandLineError(f"{self.name}:{f'{line}:' if line else ''} {text}")
 
     def layer(self, node: Node, known: Mapping[str, Option]) -> dict[str, Given]:
         """The options of a mapping."""
-        self.source.require(node.kind == "mapping", "expected options such as 'zcdp: 0.1'", node)
+        self.require(node.kind == "mapping", "expected options such as 'zcdp: 0.1'", node)
         layer: dict[str, Given] = {}
         for name, value in node.children:
             key = name.text.strip().replace("-", "_")
             if key in layer:
-                first = f"(first on line {layer[key].line})"
-                self.source.refuse(f"{shown(name.text)}: given twice {first}: keep one", name)
+                self.refuse(f"{shown(name.text)}: given twice (first on line {layer[key].line}): keep one", name)
             if key not in known:
                 flag, misplaced = key.replace("_", "-"), key in OPTIONS and not OPTIONS[key].in_spec
-                self.source.require(not misplaced, f"{key}: has no place in a spec file: give it as --{flag}", name)
+                self.require(not misplaced, f"{key}: has no place in a spec file: give it as --{flag}", name)
                 near = did_you_mean(flag, [one.replace("_", "-") for one in known]).strip()
-                hint = HINTS.get(flag, near) if self.noun == "key" else near
-                self.source.refuse(f"unknown {self.noun} {shown(name.text)}: {hint or self.remedy}", name)
-            label = f"{self.spec}:{name.line}: {key.replace('_', '-')}:"
+                self.refuse(f"unknown key {shown(name.text)}: {HINTS.get(flag, near) or self.remedy}", name)
+            label = f"{self.name}:{name.line}: {key.replace('_', '-')}:"
             try:
                 layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
             except InvalidInput as error:
@@ -67,7 +61,7 @@ class _Reader:
         items = node.children if node.kind == "list" else (node,)
         if option.key in ("then", "run") and node.kind != "scalar":
             return [  # a guarantee within a case, or text with a grammar of its own such as run
-                item.text if item.kind == "scalar" else Case(PART, self.layer(item, PART), None, self.spec, item.line)
+                item.text if item.kind == "scalar" else Case(PART, self.layer(item, PART), None, self.name, item.line)
                 for item in items
             ]
         if option.key == "candidates" and node.kind == "list":
@@ -81,8 +75,8 @@ class _Reader:
             several = option.nargs > 1 and item.kind == "list"
             parts = tuple(self.text(part, option) for part in (item.children if several else (item,)))
             texts.append(parts if several else parts[0])
-            if len(option.values(texts[-1])) != option.nargs:
-                self.refuse(option, item, f"give a list of exactly {option.nargs} values: [{option.metavar}]")
+            told = f"{option.flag[2:]}: give a list of exactly {option.nargs} values: [{option.metavar}]"
+            self.require(len(option.values(texts[-1])) == option.nargs, told, item)
         return texts
 
     def text(self, node: Node, option: Option) -> str:
@@ -93,21 +87,14 @@ class _Reader:
             pairs = {key.text: value.text for key, value in node.children}
             name = pairs.pop("dist", "")
             return f"{name}:{','.join(f'{key}={value}' for key, value in pairs.items())}" if pairs else name
-        if node.kind != "scalar":
-            self.refuse(option, node, f"a {node.kind} where one value is expected")
-        numeric = option.kind in NUMERIC
+        key, numeric = option.flag[2:], option.kind in NUMERIC
+        self.require(node.kind == "scalar", f"{key}: a {node.kind} where one value is expected", node)
         if not option.is_flag and node.plain and _NOT_TEXT.fullmatch(node.text):
-            if node.empty:
-                self.refuse(option, node, "has no value: give one or leave the key out")
-            if not numeric:
-                raise InvalidInput(option.key, node.text, "YAML reads it as true or false: put it in quotes")
-        for pattern, kind in ((_OCTAL, "octal or hexadecimal"), (_SEXAGESIMAL, "base 60")) if numeric else ():
-            if pattern.fullmatch(node.text.strip()):
-                raise InvalidInput(option.key, node.text, f"YAML reads it as {kind}: write a decimal number")
+            self.require(not node.empty, f"{key}: has no value: give one or leave the key out", node)
+            self.require(numeric, f"{key}: {node.text}: YAML reads it as true or false: put it in quotes", node)
+        octal = numeric and OCTAL.fullmatch(node.text.strip())
+        self.require(not octal, f"{key}: {node.text}: YAML reads it as octal: write a decimal number", node)
         return node.text
-
-    def refuse(self, option: Option, node: Node, text: str) -> NoReturn:
-        self.source.refuse(f"{option.key.replace('_', '-')}: {text}", node)
 
 
 # What the command line says of a total too; the rest is about the other cases.
@@ -125,49 +112,48 @@ def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
         told = "speaks about the cases of a spec file: give --spec too"
         case.require(*((key, not case[key], told) for key in ("case", "total")))
         return [case], False
-    reader = _Reader(_Spec("spec", Case({"spec": options["spec"]}, asked)["spec"]))
-    rows, listed = _rows(reader)
+    spec = _Spec("spec", Case({"spec": options["spec"]}, asked)["spec"])
+    rows, listed = _rows(spec)
     rows = [row for row in rows if "total" in options or "total" not in row[2]]
     some = not all("total" in layer for *_, layer in rows)
-    reader.source.require(some, "a total stands beside the cases it is the sum of: there are none")
+    spec.require(some, "a total stands beside the cases it is the sum of: there are none")
     if "total" in typed and not any("total" in layer for *_, layer in rows):
-        reader.source.require(listed, "--total: is for a list of cases, and this is one", rows[0][1])
+        spec.require(listed, "--total: is for a list of cases, and this is one", rows[0][1])
         rows.append(("total", rows[0][1], {"total": typed["total"]}))
     cases = []
     alone = {"max_epsilon"} if "total" in typed else set()  # then it is the total's
     for name, node, layer in rows:
         heard = {*_OF_A_TOTAL, *alone} if "total" in layer else typed.keys() - alone
         above = {key: one for key, one in typed.items() if key != "total" and key in heard}
-        cases.append(Case(options, merged([above, layer, surroundings]), name, reader.spec, node.line))
+        cases.append(Case(options, merged([above, layer, surroundings]), name, spec.name, node.line))
     chosen = cases[0]["case"]
     found = [case for case in cases if chosen in (None, case.name)]
     if not found:
         names = ", ".join(str(case.name) for case in cases)
-        raise CommandLineError(f"--case {shown(chosen)}: {reader.spec} has no case of that name: choose {names}")
+        raise CommandLineError(f"--case {shown(chosen)}: {spec.name} has no case of that name: choose {names}")
     return found, listed and chosen is None
 
 
-def _rows(reader: _Reader) -> tuple[list[tuple[str | None, Node, dict[str, Given]]], bool]:
+def _rows(spec: _Spec) -> tuple[list[tuple[str | None, Node, dict[str, Given]]], bool]:
     """Name, place and options of every case of a spec file, and whether it is a list of them."""
-    source = reader.source
-    root = read_tree(source)
+    root = read_tree(spec)
     listed = root.kind == "list"
     legal = root.children if listed else root.kind == "mapping"
-    source.require(legal, "expected one mapping of options, or a list of them", root)
+    spec.require(legal, "expected one mapping of options, or a list of them", root)
     known = {"name": PART["name"], **{key: option for key, option in OPTIONS.items() if option.in_spec}}
     rows: list[tuple[str | None, Node, dict[str, Given]]] = []
     for index, node in enumerate(root.children if listed else (root,), 1):
-        layer = reader.layer(node, known)
+        layer = spec.layer(node, known)
         for key in ("format", "output") if listed else ():
             if key in layer:
-                source.refuse(f"{key}: speaks for all cases: give it as --{key}", layer[key].line or 0)
+                spec.refuse(f"{key}: speaks for all cases: give it as --{key}", layer[key].line or 0)
         about = Case({key: known[key] for key in ("name", "total")}, layer)
         name = about["name"] or (f"case {index}" if listed else None)
         for taken, at, _ in rows:
-            source.require(taken != name, f"name: {name}: taken by the case on line {at.line}", node)
+            spec.require(taken != name, f"name: {name}: taken by the case on line {at.line}", node)
         for key, one in layer.items() if about["total"] else ():
             own = key in ("name", "total", "delta", "max_epsilon")
-            source.require(own, f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
+            spec.require(own, f"{key}: a total holds name, delta and max-epsilon only", one.line or 0)
         if not about["total"]:
             layer.pop("total", None)
         rows.append((name, node, layer))
@@ -182,12 +168,12 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
     """
     given = case["candidates"]
     inline = isinstance(given, Node)
-    source = _Spec("candidates", str(case.spec)) if inline else Source("candidates", given)
-    tree = given if inline else read_tree(source)
-    if tree.kind != "list" or not tree.children or any(item.kind != "mapping" for item in tree.children):
-        source.refuse("expected a list of settings, each a mapping of options", tree)
+    spec = _Spec("candidates", str(case.spec) if inline else given)
+    spec.remedy = "put hyperparameters under params"
+    tree = given if inline else read_tree(spec)
+    settings = tree.kind == "list" and tree.children and all(item.kind == "mapping" for item in tree.children)
+    spec.require(settings, "expected a list of settings, each a mapping of options", tree)
     table = not inline and not given.lower().endswith((".yaml", ".yml", ".json"))
-    reader = _Reader(source, "word", "put hyperparameters under params")
     known = [*PART, "weight", "params"]
     shared = {"examples": case.given["examples"]} if "examples" in case.given else {}
     rows, weights, params = [], list[Node](), list[str]()
@@ -200,7 +186,7 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
             if key == "weight":
                 weights.append(value)
             elif key == "params":
-                source.require(value.kind == "mapping", "params: give a mapping of hyperparameters", value)
+                spec.require(value.kind == "mapping", "params: give a mapping of hyperparameters", value)
                 params += [name.text for name, _ in value.children]
             elif table and key not in known and nearest(key, known, cutoff=0.8) is None:
                 params.append(name.text)
@@ -209,27 +195,24 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
                 several = table and len(parts) > 1 and key in PART and PART[key].many
                 node = Node("list", value.line, children=parts) if several else value
                 children.append((Node("scalar", value.line, key) if key in PART else name, node))
-        layer = reader.layer(replace(item, children=tuple(children)), PART)
+        layer = spec.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
         told = f"{shown(name, 40)} has no guarantee: give one such as noise-multiplier or zcdp"
-        source.require(layer.keys() - {"name", "times"}, told, item)
-        rows.append(Case(PART, {**shared, **layer}, name, reader.spec, item.line))
+        spec.require(layer.keys() - {"name", "times"}, told, item)
+        rows.append(Case(PART, {**shared, **layer}, name, spec.name, item.line))
     if params and not inline:
         names = ", ".join(map(shown, dict.fromkeys(params)))
         complain(f"hpcalc: {shown(given)}: taken for hyperparameters, which no guarantee depends on: {names}")
-    return rows, _weights(source, weights, len(rows)), bool(weights)
+    return rows, _weights(spec, weights, len(rows)), bool(weights)
 
 
 def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, ...] | None:
     """Weights that sum to 1, None where they are unknown; equal ones where none is given."""
     if not given:
         return (1.0 / count,) * count
-    unknown = [node.text.strip().lower() == "unknown" for node in given]
     some = f"{len(given)} of {count} settings have a weight: give all of them one, or none"
     source.require(len(given) == count, some, given[0])
-    mixed = "weight unknown beside known ones: give all of them, or unknown for every setting"
-    source.require(len(set(unknown)) == 1, mixed, given[0])
-    if unknown[0]:
+    if all(node.text.strip().lower() == "unknown" for node in given):
         return None
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):

@@ -14,7 +14,7 @@ import yaml
 from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
-from hpcalc.cli.answers import Progress
+from hpcalc.cli.answers import progress_bar
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
 LIGHT = {
@@ -152,7 +152,7 @@ def test_the_worst_case_counts(spec: Path) -> None:
     spec.write_text(SPEC + "- {name: absent, rdp-file: absent.csv, dist: fixed, k: 2}\n")
     assert run(f"bound --spec {spec}")[:2] == (4, "")
     spec.write_text("- {name: first, pure: 1}\n")
-    assert run(f"bound --spec {spec}")[2].startswith(f"hpcalc: {spec}: first: --dist is missing")
+    assert run(f"bound --spec {spec}")[2].startswith(f"hpcalc: {spec}:1: first: --dist is missing")
 
 
 @pytest.mark.parametrize("command", ["bound", "convert", "utility", "draw"])
@@ -205,7 +205,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
     shown = {}
     for name, stream, delay in (("late", Terminal(), 0.0), ("early", Terminal(), 60.0), ("pipe", io.StringIO(), 0.0)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with Progress(delay) as progress:
+        with progress_bar(delay) as progress:
             progress(1, 4)
         shown[name] = stream.getvalue()
     assert "[#####...............] 1/4" in shown["late"]

@@ -54,7 +54,7 @@ def test_a_failed_gate_names_everything_and_the_way_out_works(folder: Path) -> N
     code, _, err = run("bound --spec privacy.yaml --case coarse --format json")
     assert code == 1
     line, _, way_out = err.splitlines()[-1].partition(": try hpcalc ")
-    assert line.startswith("hpcalc: privacy.yaml: coarse: epsilon 0.2")
+    assert line.startswith("hpcalc: privacy.yaml:1: coarse: epsilon 0.2")
     assert line.endswith(" is over max-epsilon 0.1")
     assert way_out == "plan --spec privacy.yaml --case coarse"
     code, out, err = run(f"{way_out} --solve-for pure --format json")
@@ -68,10 +68,10 @@ def test_a_failed_gate_names_everything_and_the_way_out_works(folder: Path) -> N
 
 def test_github_shows_the_line_of_the_limit(folder: Path) -> None:
     _, _, err = run("bound --spec privacy.yaml --max-epsilon 0.3", GITHUB_ACTIONS="true")
-    assert "::error file=privacy.yaml,line=1::privacy.yaml: coarse: " not in err
+    assert "::error file=privacy.yaml,line=1::privacy.yaml:1: coarse: " not in err
     _, _, err = run("bound --spec privacy.yaml", GITHUB_ACTIONS="true")
     (annotation,) = [line for line in err.splitlines() if line.startswith("::error")]
-    assert annotation.startswith("::error file=privacy.yaml,line=5::privacy.yaml: coarse: epsilon 0.2")
+    assert annotation.startswith("::error file=privacy.yaml,line=5::privacy.yaml:1: coarse: epsilon 0.2")
     (folder / "wrong.yaml").write_text("pure: 1\ndetla: 1\n")
     err = told("bound --spec wrong.yaml", GITHUB_ACTIONS="true")
     assert err.splitlines()[0].startswith("::error file=wrong.yaml,line=2::wrong.yaml:2: unknown key detla")
