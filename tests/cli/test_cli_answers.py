@@ -172,15 +172,6 @@ def test_output_is_a_file_in_utf_8(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_profile_and_curve_files_read_back(tmp_path: Path) -> None:
-    profile, curve = tmp_path / "profile.yaml", tmp_path / "curve.csv"
-    code, _, err = run(f"bound --pure 0.3 --dist composition --k 3 --profile-out {profile} --rdp-out {curve}")
-    assert code == 0, err
-    assert answer(f"convert --profile-file {profile}")["to"]["epsilon"] is not None
-    assert answer(f"convert --rdp-file {curve}")["to"]["epsilon"] is not None
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_explanations(command: str) -> None:
     document = json.loads(run(f"{LIGHT[command]} --explain --format json")[1])
@@ -218,14 +209,6 @@ def test_selection_answers_in_every_format() -> None:
     line = "compare --selection 10 --at-epsilon 2 --law poisson --sensitivity 0.5"
     assert {row["mechanism"] for row in answer(line)["rows"]} > {"exponential-mechanism"}
     assert "Choosing one of 10 candidates" in run(f"{line} --explain")[1]
-
-
-@pytest.mark.slow
-def test_plans_for_the_noise() -> None:
-    line = "plan --solve-for pure --target-epsilon 2 --law fixed:k=4"
-    document = answer(line)
-    assert (document["value"], document["recommended"]["row"]) == (pytest.approx(0.5, rel=1e-5), 0)
-    assert "gives ε = 2.0000 for the whole" in run(line)[1]
 
 
 def test_conversions_read_as_sentences() -> None:

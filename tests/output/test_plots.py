@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import stat
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -272,19 +271,6 @@ def test_labels_stay_inside_the_figure_and_apart(kind: str, size: float) -> None
             assert box.x1 <= figure.bbox.x1 + 1.0
             assert box.y1 <= figure.bbox.y1 + 1.0
         assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
-
-
-@drawn
-@pytest.mark.slow
-def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(hp.DataFileError, match="cannot be written"):
-        plot_result(answered("utility"), str(tmp_path / "nowhere" / "a.svg"))
-    path = tmp_path / "a.svg"
-    path.write_text("old")
-    path.chmod(0o640)
-    plot_result(answered("utility"), str(path))
-    assert path.read_text() != "old"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a", "svg", ""])

@@ -14,7 +14,6 @@ from hpcalc import (
     FinitePmf,
     Gaussian,
     InvalidInput,
-    Poisson,
     PureDP,
     TargetOutOfReach,
     Threshold,
@@ -40,6 +39,7 @@ _LAW = make_law("tnb", eta=0.0, mean=10.0)
         ({"searches": 2}, 4.492),
         ({"subset": 0.1, "then": [_RUN], "then_on": "rest"}, 1.896),
         ({"subset": 0.1, "then": [_RUN]}, 2.084),
+        ({"subset": 0.28, "then": [_RUN], "then_on": "rest"}, 1.7288),
     ],
     ids=str,
 )
@@ -69,19 +69,9 @@ def test_one_search_and_nothing_else_is_a_plain_answer() -> None:
     assert "search" not in bound(_RUN, _LAW, searches=1, examples=10**6, unit="one patient").document()
 
 
-@pytest.mark.parametrize(
-    ("runs", "options", "parameter"),
-    [
-        (Poisson(10.0), {"searches": 0}, "searches"),
-        (Poisson(10.0), {"then": [_RUN], "then_on": "rest"}, "then_on"),
-        (Poisson(10.0), {"subset": 1.5}, "subset"),
-        (Threshold(0.1), {"density": (0.9, 1.1)}, "density"),
-    ],
-)
-def test_what_means_nothing_is_refused(runs: object, options: dict[str, object], parameter: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        bound(_RUN, runs, **options)
-    assert caught.value.parameter == parameter
+def test_a_density_is_of_runs_that_follow_a_prior() -> None:
+    with pytest.raises(InvalidInput, match="^density: "):
+        bound(_RUN, Threshold(0.1), density=(0.9, 1.1))
 
 
 @pytest.mark.slow

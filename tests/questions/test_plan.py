@@ -177,22 +177,6 @@ def test_a_fixed_number_of_runs_and_binomials_are_solved_in_whole_numbers() -> N
 
 
 @pytest.mark.slow
-def test_fixed_runs_of_an_approximate_base_are_scanned() -> None:
-    base = ApproxDP(0.5, 1e-8)
-    best = plan(base, "fixed", target_epsilon=3.0).best
-    costs = [bound(base, Fixed(k), lower=False).epsilon for k in range(1, int(best.value) + 2)]
-    assert all(cost <= 3.0 for cost in costs[:-1])
-    assert costs[-1] > 3.0
-
-
-def test_a_mean_below_one_run_is_no_answer() -> None:
-    # Poisson with mean 0.1 would meet this; a search that mostly runs nothing is not offered
-    assert bound(ZCDP(0.1), Poisson(1e-5), lower=False).epsilon < 1.0
-    with pytest.raises(TargetOutOfReach, match="the least the search can cost is"):
-        plan(ZCDP(0.1), "poisson", target_epsilon=1.0)
-
-
-@pytest.mark.slow
 def test_an_unreachable_target_names_one_that_works() -> None:
     laws = ["poisson", "tnb:eta=0"]
     with pytest.raises(TargetOutOfReach, match="give --target-epsilon") as caught:
