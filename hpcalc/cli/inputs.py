@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
-from hpcalc.errors import InvalidInput, require
+from hpcalc.errors import InvalidInput
 from hpcalc.files import nearest
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
@@ -145,17 +146,16 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
         raise CommandLineError(f"{case.place}DP-SGD needs --sample-rate, or --examples and --batch-size")
     if steps is None and epochs is None:
         raise CommandLineError(f"{case.place}DP-SGD needs --steps or --epochs")
-    if rate is None:
-        from hpcalc.guarantees.dpsgd import steps_from_epochs
-
-        accumulation = case["accumulation"] or 1
-        rate, counted = steps_from_epochs(case["examples"], case["batch_size"], epochs or 1.0, accumulation)
-        return rate, steps or counted
-    require(
-        ("sample_rate", rate, 0.0 < rate <= 1.0, "give a probability in (0, 1]: expected batch size / training set"),
-        ("epochs", epochs, steps is not None or epochs > 0.0, "give a number > 0"),
+    # a decimal is what was typed: 0.1 epochs are 1/10, not 0.1000000000000000055
+    batches, examples = case["accumulation"] or 1, case["examples"]
+    exact = Fraction(case["batch_size"] * batches, examples) if rate is None else Fraction(repr(rate))
+    large = f"{'a batch' if batches == 1 else f'{batches} batches'} cannot be larger than the data set of {examples}"
+    case.require(
+        ("batch_size", rate is not None or exact <= 1, f"{large} examples (sampling rate > 1)"),
+        ("sample_rate", 0 < exact <= 1, "give a probability in (0, 1]: expected batch size / training set"),
+        ("epochs", steps is not None or 0.0 < epochs <= 1e12, "give a number > 0"),
     )
-    return rate, steps or -int(-Fraction(str(epochs)) / Fraction(str(rate)) // 1)
+    return float(exact), steps or math.ceil(Fraction(repr(epochs)) / exact)
 
 
 def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool = False) -> dict[str, Any]:

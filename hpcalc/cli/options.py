@@ -16,7 +16,7 @@ from hpcalc.catalog import DISTS, LAWS, PARAMETERS
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.catalog import METHODS as BOUNDS
 from hpcalc.cli.command import Command, Option
-from hpcalc.cli.types import choice, file, flag, line, loss, orders, rate, text
+from hpcalc.cli.types import choice, file, flag, loss, orders, rate, text
 from hpcalc.cli.types import integer as whole
 from hpcalc.cli.types import number as num
 
@@ -154,7 +154,7 @@ _ASIDE = (*TRAINING, "examples", "compose", "group", "run")
 GUARANTEES = tuple(key for key in (*_KEYS[_SGD], *_KEYS[_BASE]) if key not in _ASIDE)
 # Of a guarantee within a case: of a candidate, of one part of a run, of what is released afterwards.
 PART = {key: OPTIONS[key] for key in (*GUARANTEES, *TRAINING, "examples") if key != "candidates"}
-PART |= {"name": Option("name", "TEXT", line, ""), "times": Option("times", "N", whole, "")}
+PART |= {"name": Option("name", "TEXT", text, ""), "times": Option("times", "N", whole, "")}
 LAW = _KEYS[_RUNS][:-1]  # of one law; --law names several
 _OUTPUT = ("format", "explain", "quiet", "output", "spec", "case", "save_spec")
 

@@ -37,16 +37,9 @@ HINTS = {
 
 
 def text(text: str, option: Option) -> str:
-    """Text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``)."""
-    if not text.strip():
-        raise InvalidInput(option.key, repr(text), "is empty")
-    return text
-
-
-def line(text: str, option: Option) -> str:
-    """The name of a case or a setting."""
+    """A name, or text that is taken apart later, where its grammar is known (``--rdp``, ``--sweep``)."""
     if not text.strip() or "\n" in text:
-        raise InvalidInput(option.key, text, "give one line of text")
+        raise InvalidInput(option.key, repr(text), "give one line of text")
     return text.strip()
 
 
@@ -98,11 +91,10 @@ def integer(text: str, option: Option) -> int:
         raise InvalidInput(option.key, text, "give an integer of at most 1e18")
     if not value.is_integer() or vanishes(clean):
         raise InvalidInput(option.key, text, "give an integer such as 100 or 1e6")
-    # a double does not hold every integer of 17 digits
-    exact = int(clean) if re.fullmatch("[+-]?[0-9]{1,19}", clean) else int(value)
-    if exact < 1:
+    if value < 1.0:
         raise InvalidInput(option.key, text, "give an integer of at least 1")
-    return exact
+    # a double does not hold every integer of 17 digits
+    return int(clean) if clean.isdigit() else int(value)
 
 
 def orders(text: str, option: Option) -> tuple[float, ...]:

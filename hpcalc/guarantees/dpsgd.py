@@ -18,13 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, checked_number
+from hpcalc.errors import checked_number
 from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
@@ -310,29 +309,3 @@ def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
     log_choose = np.cumsum(np.log(np.append(1.0, (size - j[:-1]) / (j[:-1] + 1.0))))
     log_b = log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)
     return j[1:], log_b[1:]
-
-
-def steps_from_epochs(examples: int, batch_size: int, epochs: float, accumulation: int = 1) -> tuple[float, int]:
-    """Sampling rate ``batch_size * accumulation / examples`` and number of steps, in exact arithmetic.
-
-    ``accumulation`` is the number of gradient computations per noisy step; the steps are rounded up.
-
-    >>> steps_from_epochs(60000, 256, 60)
-    (0.004266666666666667, 14063)
-    """
-    whole = "give a whole number >= 1"
-    numbers = {"examples": examples, "batch_size": batch_size, "accumulation": accumulation}
-    for name, value in numbers.items():
-        checked_count(name, value, 1.0, 1e15, whole)
-    checked_number("epochs", epochs, "give a number of epochs >= 0", lambda x: 0.0 <= x <= 1e12)
-    batch = int(batch_size) * int(accumulation)
-    if batch > int(examples):
-        parts = f"{batch_size} x {accumulation} accumulated" if accumulation != 1 else f"{batch_size}"
-        raise InvalidInput(
-            "batch_size",
-            parts,
-            f"a batch cannot be larger than the data set of {int(examples)} examples (sampling rate > 1)",
-        )
-    # repr is the shortest decimal for the float the user typed: 0.1 epochs are 1/10, not 0.1000000000000000055
-    steps = math.ceil(Fraction(repr(epochs)) * int(examples) / batch)
-    return batch / int(examples), steps

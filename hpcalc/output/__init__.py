@@ -9,21 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-__all__ = ["FORMATS", "render"]
-
-FORMATS = ("table", "yaml", "json", "csv", "markdown", "statement")
-
 
 def render(
-    document: Mapping[str, Any],
-    format: str,
-    *,
-    echo: Collection[float] = (),
-    encoding: str = "utf-8",
-    width: int | None = None,
-    colour: bool = False,
-    quiet: bool = False,
-) -> str:
+    document: Mapping[str, Any], format: str, *, echo: Collection[float] = (),
+    encoding: str = "utf-8", width: int | None = None, colour: bool = False, quiet: bool = False,
+) -> str:  # fmt: skip
     """A result's ``document()``, or ``{"cases": [...]}`` of several, as text that ends in a newline.
 
     Machine formats write numbers of ``echo``, which the user typed, as typed; ``width`` (None for no limit) and

@@ -39,11 +39,7 @@ def rounded(document: Any, echo: frozenset[float] = frozenset()) -> Any:
 
 
 def fixed(value: float) -> str:
-    """A number for people: at least four decimals and four significant digits, rounded to its safe side.
-
-    >>> fixed(Upper(4.22580123)), fixed(Lower(4.22580123)), fixed(0.00045399), fixed(Upper(4.5399e-9)), fixed(Upper(2))
-    ('4.2259', '4.2258', '0.0004540', '4.540e-9', '2.0000')
-    """
+    """A number for people: at least four decimals and four significant digits, rounded to its safe side."""
     exact, rounding = Decimal(repr(float(value))), _mode(value)
     place = exact.adjusted() if exact else 0  # 10**place <= |value| < 10**(place + 1)
     if not -5 <= place <= 8:
@@ -53,11 +49,7 @@ def fixed(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """A number as one would type it, with at most six significant digits.
-
-    >>> short(10.000000000000002), short(1e-06), short(0.0269084283928409), short(1e300)
-    ('10', '1e-6', '0.0269084', '1e300')
-    """
+    """A number as one would type it, with at most six significant digits: ``1e-6``, ``0.0269084``."""
     text = repr(significant(float(value), _PEOPLE_DIGITS)).removesuffix(".0")
     return text.replace("e-0", "e-").replace("e+", "e")
 

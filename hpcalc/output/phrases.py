@@ -35,15 +35,7 @@ def label(key: str) -> str:
 
 
 def run_words(base: Mapping[str, Any]) -> str:
-    """What one run promises.
-
-    >>> run_words({"dpsgd": [0.0042667, 1.1, 14063], "gaussian": [20.0, 30.0]})
-    'DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; noise multiplier 30'
-    >>> run_words({"dpsgd": [[0.01, 0.55, 1], [0.01, 1.5, 2], [0.01, 1.0, 3], [0.01, 1.25, 4]]})
-    '10 DP-SGD steps, rate 0.01, noise 0.55 to 1.5'
-    >>> run_words({"candidates": [{"zcdp": 0.1, "compose": 3}, {"zcdp": 0.2}, {"pure": 1.0}]})
-    'one of 3 settings (3 times: zCDP, ρ 0.1; zCDP, ρ 0.2; and 1 more)'
-    """
+    """What one run promises, such as ``DP-SGD, rate 0.0042667, noise 1.1, 14063 steps``."""
     text = "; ".join(_run(key, value) for key, value in base.items() if key not in ("compose", "group")) or "nothing"
     if base.get("compose") is not None:
         text = f"{base['compose']} times: {text}"
@@ -95,11 +87,7 @@ def spelled(value: Any) -> str:
 
 
 def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
-    """A law of K in words: its name, its parameters and, unless ``brief``, its mean and the chance of no run.
-
-    >>> law_words({"dist": "tnb", "eta": 0.0, "gamma": 0.0269183245, "mean": 10.0, "prob_zero": 0.0})
-    'truncated negative binomial, η 0, γ 0.0269183, mean 10'
-    """
+    """A law of K in words: its name, its parameters and, unless ``brief``, its mean and the chance of no run."""
     dist = str(law.get("dist", ""))
     told = [LAWS[dist].title if dist in LAWS else dist]
     cut = {"max_runs": "given K <= {}", "clamp_runs": "cut at {}", "at_least_one": "given K >= 1"}

@@ -129,6 +129,9 @@ SAME = {
     "--noise-multiplier 1.1 --sample-rate 0.01 --epochs 3": "--dpsgd 0.01 1.1 300",
     "--noise-multiplier 1.1 --examples 1000 --batch-size 10 --steps 7": "--dpsgd 0.01 1.1 7",
     "--noise-multiplier 1.1 --examples 60000 --batch-size 256 --epochs 60": f"--dpsgd {256 / 60000!r} 1.1 14063",
+    "--noise-multiplier 1.1 --examples 1000 --batch-size 5 --accumulation 4 --epochs 1": "--dpsgd 0.02 1.1 50",
+    "--noise-multiplier 1.1 --examples 1000 --batch-size 10 --epochs 0.3": "--dpsgd 0.01 1.1 30",
+    "--noise-multiplier 1.1 --examples 7 --batch-size 7 --epochs 5": "--dpsgd 1 1.1 5",
     "--spec run.yaml": "--dpsgd 0.01 1.1 100 --dpsgd 0.01 1.1 100 --zcdp 0.1",
 }
 

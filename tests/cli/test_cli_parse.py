@@ -15,7 +15,8 @@ from hpcalc.cli.case import Case
 from hpcalc.cli.command import Option
 from hpcalc.cli.options import command
 from hpcalc.cli.spec import cases_of
-from hpcalc.cli.types import integer, line, loss, number, orders, rate
+from hpcalc.cli.types import integer, loss, number, orders, rate
+from hpcalc.cli.types import text as one_line
 from hpcalc.errors import HpcalcError, InvalidInput
 
 BASE = ["pure", "zcdp", "approx-dp", "gaussian", "laplace", "rdp", "rdp-file", "profile-file", "dpsgd",
@@ -85,7 +86,7 @@ REFUSED = {
     loss: ["-inf"],
     integer: ["25e-1e0", "2.5", "1e99", "nan", "1e-400", "-1", "1e-99999999999"],
     orders: ["0.9,2", "1", "2,nan", "2,,3", "", "-2"],
-    line: ["", "a\nb"],
+    one_line: ["", "a\nb"],
 }  # fmt: skip
 
 

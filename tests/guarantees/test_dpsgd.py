@@ -14,7 +14,7 @@ from hpcalc import bound, conversion
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, cks_log_delta, compose, repeat
 from hpcalc.guarantees.convolved import Convolution, plan_step
-from hpcalc.guarantees.dpsgd import DPSGD, sampled_gaussian_rdp, steps_from_epochs
+from hpcalc.guarantees.dpsgd import DPSGD, sampled_gaussian_rdp
 from hpcalc.laws import Binomial, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
 
@@ -150,22 +150,6 @@ def test_no_sampling_no_steps_no_noise():
     assert every.log_profile(t) == pytest.approx(Gaussian(1.0).log_profile(t))
     assert every.region(rank).u == pytest.approx(Gaussian(1.0).region(rank).u)
     assert every.exact_profile
-
-
-def test_steps_are_counted_in_exact_arithmetic():
-    assert steps_from_epochs(60000, 100, 3) == (100 / 60000, 1800)
-    assert steps_from_epochs(60000, 256, 60) == (256 / 60000, 14063)
-    assert steps_from_epochs(60000, 64, 60, accumulation=4) == (256 / 60000, 14063)
-    assert steps_from_epochs(10, 1, 0.1) == (0.1, 1)
-    assert steps_from_epochs(1000, 10, 0.3) == (0.01, 30)
-    assert steps_from_epochs(7, 7, 5) == (1.0, 5)
-    assert steps_from_epochs(100, 10, 0) == (0.1, 0)
-    bad = [(0, 1, 1), (10, 0, 1), (10, 1, -1), (10, 1, math.nan), (10.5, 1, 1), (10, 1, 1, 0), (10, 2, 1, 6)]
-    for arguments in bad:
-        with pytest.raises(InvalidInput):
-            steps_from_epochs(*arguments)
-    with pytest.raises(InvalidInput, match=r"batch_size: 200 .* 100 examples"):
-        steps_from_epochs(100, 200, 1)
 
 
 @pytest.mark.slow

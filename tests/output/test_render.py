@@ -19,6 +19,7 @@ from hpcalc import ZCDP, Gaussian, Poisson, bound, compare
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output import render
 from hpcalc.output.digits import fixed, rounded, short, shown, significant
+from hpcalc.output.phrases import run_words
 from hpcalc.output.streams import legible
 
 BOUND: dict[str, Any] = bound(ZCDP(0.1), Poisson(10.0)).document() | {"warnings": ["δ = 0.1 is large"]}
@@ -59,6 +60,13 @@ def test_numbers_for_people_keep_four_decimals_four_digits_and_the_direction(val
 def test_a_short_number_has_six_digits(value: float) -> None:
     assert math.isclose(float(short(value)), value, rel_tol=5.1e-6, abs_tol=5e-324)
     assert len(Decimal(short(value)).normalize().as_tuple().digits) <= 6
+
+
+def test_numbers_for_people() -> None:
+    values = (Upper(4.22580123), Lower(4.22580123), 0.00045399, Upper(4.5399e-9), Upper(2))
+    assert [*map(fixed, values)] == ["4.2259", "4.2258", "0.0004540", "4.540e-9", "2.0000"]
+    values = (10.000000000000002, 1e-06, 0.0269084283928409, 1e300)
+    assert [*map(short, values)] == ["10", "1e-6", "0.0269084", "1e300"]
 
 
 def test_the_type_of_a_number_decides_and_never_its_key() -> None:
@@ -145,6 +153,22 @@ def test_the_answer_for_people_is_short_and_states_both_numbers() -> None:
 def test_the_headline_alone() -> None:
     assert render(BOUND, "table", quiet=True).count("\n") == 1
     assert [line[:2] for line in render(CASES, "table", quiet=True, width=20).splitlines()] == ["a,", "c:"]
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        ({"dpsgd": [0.0042667, 1.1, 14063], "gaussian": [20.0, 30.0]},
+         "DP-SGD, rate 0.0042667, noise 1.1, 14063 steps; Gaussian mechanism, noise multiplier 20; "
+         "noise multiplier 30"),
+        ({"dpsgd": [[0.01, 0.55, 1], [0.01, 1.5, 2], [0.01, 1.0, 3], [0.01, 1.25, 4]]},
+         "10 DP-SGD steps, rate 0.01, noise 0.55 to 1.5"),
+        ({"candidates": [{"zcdp": 0.1, "compose": 3}, {"zcdp": 0.2}, {"pure": 1.0}]},
+         "one of 3 settings (3 times: zCDP, ρ 0.1; zCDP, ρ 0.2; and 1 more)"),
+    ],
+)  # fmt: skip
+def test_one_run_in_words(base: dict[str, Any], words: str) -> None:
+    assert run_words(base) == words
 
 
 def test_laws_are_spelled_out() -> None:
