@@ -52,7 +52,10 @@ __all__ = [
 ]  # fmt: skip
 
 #: Where a public name is looked for, in this order.
-_HOME = ("errors", "questions", "drawing", "laws", "guarantees", "guarantees.dpsgd")
+_HOME = (
+    "errors", "drawing", "laws", "guarantees", "guarantees.dpsgd", "questions.measures", "questions.conversions",
+    "questions.search_cost", "questions.comparing", "questions.planning",
+)  # fmt: skip
 
 
 def _show(answer: _Answer, how: str, *more: Any) -> Any:

@@ -70,9 +70,6 @@ NOT_DRAWN = {
     "composition": "there is no K to draw: its runs are chosen in any way, and every one is paid for",
 }
 
-#: Laws of K, as ``--dist`` names them.
-DISTS = tuple(LAWS)
-
 
 class Guarantee(NamedTuple):
     """A guarantee of one run, by the name of its option."""

@@ -28,7 +28,7 @@ from mechanisms import best_of_k as best_of_k_exactly
 from hpcalc.guarantees import ZCDP, Guarantee, RDPCurve
 from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, Prob, logsubexp, logsumexp
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 #: Log-probabilities ``(log q, log q')`` of many mechanisms, shape (m, outcomes), outcomes unordered.
 Pair = tuple[Array, Array]

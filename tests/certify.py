@@ -41,7 +41,7 @@ from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, Pure
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 #: How far below the true value a double may fall: rounding of the answer and of the inputs it is made from.
 ROUNDING = 2e-13

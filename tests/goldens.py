@@ -34,30 +34,28 @@ QUESTIONS = {
 ERRORS = re.findall(r"^\$ hpcalc (.*)$", (FOLDER / "errors.txt").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def once(question: Callable[..., Any]) -> Callable[..., Any]:
-    """The question, answered once however often it is asked, in whatever format."""
+def once(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Questions, each answered once however often it is asked, in whatever format."""
 
-    def ask(*given: Any, progress: Any = None, **more: Any) -> Any:
-        key = pickle.dumps((question.__name__, given, sorted(more.items())))
+    def answered(question: str, *given: Any, progress: Any = None, **more: Any) -> Any:
+        key = pickle.dumps((question, given, sorted(more.items())))
         if key not in _ANSWERS:
-            _ANSWERS[key] = question(*given, progress=progress, **more)
+            _ANSWERS[key] = ask(question, *given, **more)
         return _ANSWERS[key]
 
-    return ask
+    return answered
 
 
 def run(line: str, encoding: str = "utf-8", **variables: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command line, on an 80-column stream and in a clean environment."""
-    from hpcalc import questions
-    from hpcalc.cli import main
+    from hpcalc.cli import answers, main
 
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_CLEANED)}
-    known = {name: once(getattr(questions, name)) for name in ("bound", "compare", "compare_selection", "plan")}
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="") for _ in range(2))
     with (
         mock.patch.dict(os.environ, {**kept, "COLUMNS": "80", **variables}, clear=True),
         mock.patch.object(random, "SystemRandom", return_value=random.Random(1)),
-        mock.patch.multiple(questions, **known),
+        mock.patch.object(answers, "_ask", once(answers._ask)),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -16,7 +16,7 @@ from hpcalc.guarantees import ZCDP, Composition, Gaussian, Guarantee, Laplace, P
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, AtLeastOne, Fixed, Poisson
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 DATA = Path(__file__).with_name("data")
 RUN = "--gaussian 2.2360679775"

@@ -13,9 +13,8 @@ from typing import Any
 
 import click
 
-import hpcalc.questions as questions
 from hpcalc import __version__
-from hpcalc.catalog import LAWS, NOT_DRAWN
+from hpcalc.catalog import LAWS, NOT_DRAWN, load
 from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
@@ -46,13 +45,18 @@ def progress_bar(delay: float = 1.0) -> Iterator[Callable[[int, int], None]]:
             click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
 
 
+def _ask(question: str, *given: Any, **asked: Any) -> Any:
+    """A question by its module and name: each loads its own machinery only, for start-up time is a promise."""
+    return load(f"hpcalc.questions.{question}")(*given, **asked)
+
+
 def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
     asked = {**case.chosen("max_epsilon", "explain"), **_priced(case, base)}
     with progress_bar() as progress:
-        return questions.bound(base, law, **asked, progress=progress)
+        return _ask("search_cost.bound", base, law, **asked, progress=progress)
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -63,7 +67,7 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     if len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
     results = {str(one.name): result for one, result in others}
-    return questions.total(results, delta=max(deltas), **case.chosen("conversion", "max_epsilon"))
+    return _ask("release.total", results, delta=max(deltas), **case.chosen("conversion", "max_epsilon"))
 
 
 def convert(case: Case) -> Any:
@@ -77,12 +81,12 @@ def convert(case: Case) -> Any:
             ("epsilon", default, "asks for the delta of this epsilon: leave --delta out"),
         )
         asked["delta"] = None
-    return questions.convert(inputs.guarantee(case), **asked)
+    return _ask("conversions.convert", inputs.guarantee(case), **asked)
 
 
 def utility(case: Case) -> Any:
     """``hpcalc utility``."""
-    return questions.utility(inputs.law(case), **_scored(case))
+    return _ask("measures.utility", inputs.law(case), **_scored(case))
 
 
 def _priced(case: Case, base: Any) -> dict[str, Any]:
@@ -110,7 +114,7 @@ def compare(case: Case) -> Any:
         given = {**_scored(case), **_footing(case), **_priced(case, base)}
         lower = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
         curves = case["plot"] is not None
-        return questions.compare(base, laws, lower=lower, curves=curves, progress=progress, **given)
+        return _ask("comparing.compare", base, laws, lower=lower, curves=curves, progress=progress, **given)
 
 
 def _footing(case: Case) -> dict[str, Any]:
@@ -130,7 +134,8 @@ def _selection(case: Case, laws: Any, progress: Callable[[int, int], None]) -> A
     case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
     asked = {"base": inputs.guarantee(case, optional=True), "laws": laws, **case.chosen("mean", "delta")}
-    return questions.compare_selection(case["selection"], sensitivity, case["at_epsilon"], **asked, progress=progress)
+    asked["progress"] = progress
+    return _ask("selection.compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
 
 
 def plan(case: Case) -> Any:
@@ -152,7 +157,7 @@ def plan(case: Case) -> Any:
         base = inputs.guarantee(described, optional=True)
     asked |= {**_laws(case), **_scored(case), **_priced(case, base)}
     with progress_bar() as progress:
-        return questions.plan(base, progress=progress, **asked)
+        return _ask("planning.plan", base, progress=progress, **asked)
 
 
 def _laws(case: Case) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from hpcalc.catalog import DISTS, load
 from hpcalc.catalog import GUARANTEES as KINDS
+from hpcalc.catalog import LAWS, load
 from hpcalc.cli.case import Case, CommandLineError, shown
 from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
@@ -169,7 +169,7 @@ def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool 
         case.require(*((key, key in loose, told) for key in parameters))
         if optional:
             return {}
-        raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(DISTS)}")
+        raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(LAWS)}")
     if case[dist] == "composition" and case["candidates"] is not None:
         parameters["k"] = getattr(base, "total", 1)
     if "pmf" in parameters:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from hpcalc.catalog import DISTS, LAWS, PARAMETERS
 from hpcalc.catalog import GUARANTEES as KINDS
+from hpcalc.catalog import LAWS, PARAMETERS
 from hpcalc.catalog import METHODS as BOUNDS
 from hpcalc.cli.command import Command, Option
 from hpcalc.cli.types import choice, file, flag, loss, orders, rate, text
@@ -68,14 +68,14 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
         Option("group", "K", whole, "The privacy unit owns up to K records."),
     ),
     _RUNS: (
-        _choice("dist", "LAW", "Law of K, one of those below.", *DISTS),
+        _choice("dist", "LAW", "Law of K, one of those below.", *LAWS),
         Option("mean", "M", num, "The mean of K in place of the law's scale parameter."),
         *(Option(key, row.metavar, {"whole": whole, "file": file}.get(row.domain, num), row.help)
           for key, row in PARAMETERS.items()),
         Option("max_runs", "M", whole, "K given K <= M: drawn again while larger."),
         Option("clamp_runs", "M", whole, "min(K, M): a search that is stopped at M runs."),
         Option("at_least_one", "", flag, "K given K >= 1."),
-        Option("law", "LAW", text, 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.', words=DISTS,
+        Option("law", "LAW", text, 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.', words=tuple(LAWS),
                many=True),
     ),
     _RELEASE: (

@@ -14,21 +14,13 @@ import numpy as np
 from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
+from hpcalc.questions import solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.measures import NEEDS_RATE, Aims
 from hpcalc.questions.rows import gate, known
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import (
-    Accountant,
-    PricedLaws,
-    Solution,
-    at_mean,
-    law_of_success,
-    solve_runs,
-    ticker,
-    unreachable,
-)  # fmt: skip
+from hpcalc.questions.solving import Accountant, PricedLaws, Solution
 
 _DEFAULT_MEAN = 10.0
 _LARGEST_SWEEP = 1000
@@ -160,22 +152,22 @@ def compare(
         footing = {"mean": used.mean if used is not None and math.isfinite(used.mean) else _DEFAULT_MEAN}
     means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
     expected = len(means) if means else 1 if at_epsilon is None else 10
-    ask = Accountant(Asked(**asked), ticker(progress, expected * len(families)))
+    ask = Accountant(Asked(**asked), progress, expected * len(families))
     priced = partial(ask.priced, base, lower=lower)
     present = [] if used is None else [priced(Solution(family_of(used), used))]
     if sweep is not None:
         entries = [entry for family in families for entry in _swept(priced, family, means)]
         footing = {"sweep": sweep if isinstance(sweep, str) else means}
     elif at_epsilon is not None:
-        solved = [solve_runs(ask, base, family, at_epsilon) for family in families]
+        solved = [solving.solve_runs(ask, base, family, at_epsilon) for family in families]
         if all(item.runs is None for item in solved):
-            raise unreachable(solved, at_epsilon, None, ask.asked, "--at-epsilon")
+            raise solving.unreachable(solved, at_epsilon, None, ask.asked, "--at-epsilon")
         entries = [priced(item) for item in solved]
     elif at_success is not None:
-        entries = [priced(law_of_success(family, at_success, aims)) for family in families]
+        entries = [priced(solving.law_of_success(family, at_success, aims)) for family in families]
     else:
-        entries = [priced(at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
-        entries = [entry for entry in entries if not any(entry.same_law(other) for other in present)]
+        entries = [priced(solving.at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
+        entries = [entry for entry in entries if all(entry.law != other.law for other in present)]
     every = (*present, *entries)
     drawn = _around(partial(ask.priced, base, lower=False), every) if curves and sweep is None else ()
     return CompareResult(base, ask.asked, every, aims, footing, bool(present), lower, tuple(drawn))
@@ -184,7 +176,7 @@ def compare(
 def _swept(priced: Callable[[Solution], Solution], family: LawFamily, means: Iterable[float]) -> Iterable[Solution]:
     """A law at each mean that it can have; whole numbers of runs meet some means twice."""
     free = family if family.scale is None else replace(family, given=None)
-    entries = (priced(at_mean(free, each)) for each in means)
+    entries = (priced(solving.at_mean(free, each)) for each in means)
     return {entry.runs: entry for entry in entries if entry.runs is not None}.values()
 
 

@@ -20,7 +20,7 @@ from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import NOISES, Accountant, PricedLaws, Solution, ticker
+from hpcalc.questions.solving import NOISES, Accountant, PricedLaws, Solution
 from hpcalc.solve import log_minimum
 
 #: What ``"dpsgd-noise"`` solves for: (sampling rate, steps), or one run's guarantee as a function of the noise.
@@ -176,7 +176,7 @@ def plan(
         ("mean", None, complete, f"{option} needs the number of runs: give --mean, e.g. 10"),
     )
     one_run = _noisy(kind, base, compositions, sampling) if kind in NOISES else lambda _: checked_guarantee(base)
-    ask = Accountant(Asked(**asked), ticker(progress, 12 * len(families) + 400 * optimize_eta))
+    ask = Accountant(Asked(**asked), progress, 12 * len(families) + 400 * optimize_eta)
     order = maximize if kind != "runs" else None if success is not None else goal
     planner = _Planner(ask, one_run, aims, order, kind, target, success, late)
     found = (

@@ -267,7 +267,7 @@ def search_cost(
     sources = bounds_for(checked_guarantee(base), law, asked.restricted, asked.method)
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
-    single = _single_run(base, log_delta, rule)
+    single = _single_run(base, asked)
     if asked.method == "best" and single is not None and isinstance(law, Law) and law.prob_zero == 0.0:
         # equal scores make the search one run, so what holds for every search holds for one run
         single = replace(single, value=min(single.value, best))
@@ -283,28 +283,26 @@ def search_cost(
     low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
     reason = None if best < math.inf else _why_not(base, runs, asked, sources)
     search = None if asked.plain else best
-    parts = tuple(_candidates(base, law, log_delta, rule, progress or (lambda *_: None))) if lower else ()
+    parts = tuple(_candidates(base, law, asked, progress or (lambda *_: None))) if lower else ()
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, reason, search, parts)
 
 
-def _single_run(base: Guarantee, log_delta: float, rule: str) -> Conversion | None:
+def _single_run(base: Guarantee, asked: Asked) -> Conversion | None:
     try:
-        return epsilon_at(base, log_delta, rule) if base.finite else None
+        return epsilon_at(base, asked.log_delta, asked.conversion) if base.finite else None
     except NoFiniteBound:
         return None
 
 
-def _candidates(
-    base: Guarantee, law: RunCount, log_delta: float, rule: str, progress: Progress
-) -> Iterable[dict[str, Any]]:
+def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
     """What each setting would cost if it were the only one."""
     if not isinstance(base, (Mixture, WorstOf)) or not base.finite:
         return
     for i, part in enumerate(base.parts):
-        single = _single_run(part, log_delta, rule)
+        single = _single_run(part, asked)
         one = math.inf if single is None else single.value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
-        whole = min((source.epsilon(log_delta, rule).value for source in sources), default=one)
+        whole = min((each.epsilon(asked.log_delta, asked.conversion).value for each in sources), default=one)
         weight = base.weights[i] if isinstance(base, Mixture) else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}

@@ -33,7 +33,7 @@ from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.rows import head, known, law_document, length_fields
 from hpcalc.questions.search_cost import Progress
-from hpcalc.questions.solving import Accountant, Solution, at_mean, law_of_success, ticker
+from hpcalc.questions.solving import Accountant, Solution, at_mean, law_of_success
 from hpcalc.solve import Grid, least_passing
 
 _LEGENDRE_X, _LEGENDRE_W = np.polynomial.legendre.leggauss(8)
@@ -172,7 +172,7 @@ def compare_selection(
     assert epsilon is not None
     count, unit, fail = int(candidates), float(sensitivity), 1.0 - confidence
     families = families_of(laws, DEFAULT_FAMILIES)
-    ask = Accountant(Asked(delta), ticker(progress, 60 * len(families)))
+    ask = Accountant(Asked(delta), progress, 60 * len(families))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
         Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,25 +35,21 @@ _ROUGH = 3e-2  # of delta, where rates are only compared
 _CLEARLY = 1.002  # most probes lie below the bounds by 0.1 % at most
 
 
-def ticker(progress: Progress | None, expected: int) -> Callable[[], None]:
-    """Counts evaluations for a progress bar whose end is not known beforehand."""
-    count = itertools.count(1)
-
-    def tick() -> None:
-        done = next(count)
-        if progress is not None:
-            progress(done, max(expected, done + 1))
-
-    return tick
-
-
 @dataclass(frozen=True)
 class Accountant:
     """Asks the same of many searches; without ``certify``, :meth:`last_within` answers with four digits by probes."""
 
     asked: Asked
-    tick: Callable[[], None]
+    progress: Progress | None = None
+    expected: int = 0  # evaluations; how many there will be is not known beforehand
     certify: bool = True
+    counted: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False)
+
+    def tick(self) -> None:
+        """Count an evaluation."""
+        done = next(self.counted)
+        if self.progress is not None:
+            self.progress(done, max(self.expected, done + 1))
 
     def cost(self, base: Guarantee, runs: RunCount, *, lower: bool = False, method: str | None = None) -> BoundResult:
         """What ``bound`` says (by one method alone where it is named)."""
@@ -128,10 +124,10 @@ class Solution:
     value: float | None = None  # at most six significant digits
     beyond: float | None = None  # the next value, one unit in the last digit bolder, that fails
 
-    def same_law(self, other: Solution) -> bool:
-        """Whether the laws are one but for the last digits."""
-        means = [item.runs.mean for item in (self, other) if item.runs is not None]
-        return self.family.label == other.family.label and len(means) == 2 and math.isclose(*means)
+    @property
+    def law(self) -> tuple[str, str]:
+        """The law, in words and to nine digits of its mean; the same for what is one law but for the last digits."""
+        return self.family.label, "" if self.runs is None else f"{self.runs.mean:.9g}"
 
     def fields(self, aims: Aims, *percents: int, lower: bool = False) -> dict[str, Any]:
         """The law, how long the search takes, what it costs and what it finds, under the published keys."""
@@ -270,7 +266,7 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
         return costs[rate]
 
     rate = best_rate(cost) if search is not None else 0.1
-    found = Accountant(replace(asked, subset=rate), ask.tick).cost(base, runs)
+    found = replace(ask, asked=replace(asked, subset=rate)).cost(base, runs)
     if meets(found, target):
         return Solution(family_of(runs), runs, found, None, "subset", rate)
     why = f"the least it can cost, at subset = {rate:g}, is {price(found)}"

@@ -16,7 +16,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import Laplace, RDPCurve
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 mp.mp.dps = 50
 

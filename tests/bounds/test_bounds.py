@@ -17,7 +17,7 @@ from hpcalc.laws import (
     Poisson,
     TruncatedNegativeBinomial,
 )
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 

@@ -14,7 +14,7 @@ from hpcalc.bounds.conditional import RefinedConditional
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP
 from hpcalc.laws import Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 mpf = mp.mpf
 

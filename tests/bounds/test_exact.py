@@ -29,7 +29,7 @@ from hpcalc.laws import (
     TruncatedNegativeBinomial,
     make_law,
 )
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 mpf = mp.mpf
 tnb = TruncatedNegativeBinomial.with_mean

@@ -21,7 +21,7 @@ from hpcalc.conversion import epsilon_at
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 

@@ -12,7 +12,7 @@ from hpcalc import HpcalcError
 from hpcalc.cli import main
 from hpcalc.guarantees import PureDP
 from hpcalc.laws import FinitePmf
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 
 def test_a_debugging_run_shows_where(monkeypatch):

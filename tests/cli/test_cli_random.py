@@ -16,7 +16,7 @@ import pytest
 import yaml
 from goldens import COMMANDS
 
-from hpcalc.catalog import DISTS
+from hpcalc.catalog import LAWS
 from hpcalc.cli import main
 from hpcalc.cli.options import FORMATS, METHODS, command
 
@@ -103,7 +103,7 @@ class Grammar:
                 if option.key in ("output", "plot", "save_spec", "case", "total", "profile_out", "rdp_out"):
                     continue
                 count = 0 if option.is_flag else option.nargs if rng.random() < 0.9 else 0
-                pool = (*BROKEN, "0.1", "3", "1e1", *DISTS, "broken.csv", "broken.yaml", "poisson:mu=3")
+                pool = (*BROKEN, "0.1", "3", "1e1", *LAWS, "broken.csv", "broken.yaml", "poisson:mu=3")
                 words += [option.flag, *(rng.choice(pool) for _ in range(count))]
         return words
 

@@ -16,7 +16,7 @@ import pytest
 from goldens import COMMANDS, FOLDER
 from shells import ROOT, environment, option_names, program, put_hpcalc
 
-from hpcalc.catalog import DISTS
+from hpcalc.catalog import LAWS
 from hpcalc.cli.options import FORMATS, METHODS
 
 COMPLETIONS = ROOT / "completions"
@@ -151,7 +151,7 @@ OFFERED = {
     "hpcalc ": (COMMANDS, ()),
     "hpcalc bound --zcdp 0.1 --method ": (METHODS, ()),
     "hpcalc bound --then gaussian=1 --format=": (FORMATS, ()),
-    "hpcalc compare --law ": (DISTS, ()),
+    "hpcalc compare --law ": (tuple(LAWS), ()),
     "hpcalc bound --dist geo": (["geometric"], ["poisson"]),
     "hpcalc bound --dist=geo": (["--dist=geometric"], ["poisson"]),
     "hpcalc utility --mu 3 --": (["--dist", "--scores"], ["--zcdp", "--delta", "--max-epsilon", "--mu"]),

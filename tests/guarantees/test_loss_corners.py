@@ -15,7 +15,7 @@ from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.laws import Fixed, Poisson
 from hpcalc.logspace import Prob
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 mp.mp.dps = 50
 

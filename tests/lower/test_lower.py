@@ -12,7 +12,7 @@ from hpcalc.bounds.pure import refined_pure
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, PureDP, RDPCurve, compose
 from hpcalc.laws import Binomial, Fixed, Law, Poisson, TruncatedNegativeBinomial
 from hpcalc.lower import LowerBound
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 mpf = mp.mpf

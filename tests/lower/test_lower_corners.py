@@ -12,7 +12,7 @@ from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, RDPCurve, compos
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold
 from hpcalc.lower import conditional_lower_bound, lower_bound
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 
 @pytest.mark.slow

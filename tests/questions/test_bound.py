@@ -17,7 +17,7 @@ from hpcalc.errors import ExitCode, InvalidInput
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, RDPCurve
 from hpcalc.laws import Binomial, Fixed, Law, Poisson, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Lower, Upper
-from hpcalc.questions import bound
+from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 
