@@ -90,10 +90,9 @@ def _of_mapping(source: Source, node: Node, columns: Columns) -> Sequence[Row]:
     picked = _picked(source, node, columns)
     if all(value.kind == "scalar" for value in picked):
         return [picked]  # as an answer of hpcalc states it
-    lists = [(name, value) for name, value in node.children if any(value is one for one in picked)]
-    for name, value in lists:
-        source.require(value.kind == "list", f"{shown(name.text)} must be a list", name)
-    lengths = [len(value.children) for value in picked if value is not _NOTHING]
+    lists = [value for value in picked if value is not _NOTHING]
+    source.require(all(value.kind == "list" for value in lists), "expected one list for each column", node)
+    lengths = [len(value.children) for value in lists]
     source.require(len(set(lengths)) == 1, f"the lists have different lengths ({', '.join(map(str, lengths))})", node)
     source.require(lengths[0], "holds no points", node)
     return [*zip(*(value.children or (_NOTHING,) * lengths[0] for value in picked), strict=True)]

@@ -156,24 +156,22 @@ def build() -> dict[str, str]:
 @click.option("--root", type=click.Path(path_type=Path), default=Path(__file__).parent.parent, help="The repository.")
 def main(check: bool, root: Path) -> None:
     """Write what is generated; with --check, exit code 1 where something is out of date."""
-    files, script = build(), root / "tests" / "goldens.py"
+    texts, script = build(), root / "tests" / "goldens.py"
     if script.is_file():
-        files |= {f"tests/golden/{name}": text for name, text in runpy.run_path(str(script))["files"]().items()}
-    folders = {name.rpartition("/")[0] for name in files}
-    found = {path.relative_to(root).as_posix() for folder in folders for path in (root / folder).glob("*")}
-    stale = sorted(found - files.keys())
-    for name in stale if not check else ():
-        (root / name).unlink()
-    for name, text in files.items():
-        path, data = root / name, text.encode("utf-8")
-        if not path.is_file() or path.read_bytes() != data:
-            stale.append(name)
-            if not check:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
-    for name in stale if check else ():
-        click.echo(f"{name}: out of date; run python -m hpcalc.reference", err=True)
-    sys.exit(1 if check and stale else 0)
+        texts |= {f"tests/golden/{name}": text for name, text in runpy.run_path(str(script))["files"]().items()}
+    wanted = {name: text.encode() for name, text in texts.items()}
+    paths = [path for folder in {name.rpartition("/")[0] for name in wanted} for path in (root / folder).glob("*")]
+    found = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    stale = sorted(name for name in wanted.keys() | found if wanted.get(name) != found.get(name))
+    for name in stale:
+        if check:
+            click.echo(f"{name}: out of date; run python -m hpcalc.reference", err=True)
+        elif name in wanted:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(wanted[name])
+        else:
+            (root / name).unlink()
+    sys.exit(int(check and stale != []))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from hpcalc import __version__
-from hpcalc.catalog import LAWS, NOT_DRAWN, load
+from hpcalc.catalog import LAWS, load
 from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
@@ -101,11 +101,8 @@ def _scored(case: Case) -> dict[str, Any]:
 
 def compare(case: Case) -> Any:
     """``hpcalc compare``."""
-    asked = [key for key in _FOOTING if case[key] is not None]
-    if len(asked) > 1 and not (case["selection"] is not None and set(asked) == {"mean", "at_epsilon"}):
-        case.refuse(asked[1], f"compares on another footing than --{asked[0].replace('_', '-')}: keep one of them")
-    if case["sensitivity"] is not None and case["selection"] is None:
-        case.refuse("sensitivity", "speaks about the candidates' scores: give --selection too")
+    told = "speaks about the candidates' scores: give --selection too"
+    case.require(("sensitivity", case["sensitivity"] is None or case["selection"] is not None, told))
     laws = inputs.laws_named(case)
     with progress_bar() as progress:
         if case["selection"] is not None:
@@ -197,10 +194,7 @@ def failed(command: str | None, error: Exception) -> Plain:
 
 def draw(case: Case) -> Plain:
     """``hpcalc draw``."""
-    case.require(
-        ("count", case["count"] <= _MOST, f"give at most {_MOST}"),
-        ("dist", case["dist"] not in NOT_DRAWN, NOT_DRAWN.get(case["dist"], "")),
-    )
+    case.require(("count", case["count"] <= _MOST, f"give at most {_MOST}"))
     law = inputs.law(case)
     told = {"dist": law.name, **law.parameters(), "mean": law.mean, "prob_zero": law.prob_zero}
     entropy = random.SystemRandom()

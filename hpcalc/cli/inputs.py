@@ -15,7 +15,7 @@ from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
 from hpcalc.errors import InvalidInput
-from hpcalc.files import nearest
+from hpcalc.files import did_you_mean
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
 from hpcalc.laws import RunCount, make_law, parse_law
@@ -220,10 +220,8 @@ def _written(case: Case, text: str) -> Case:
     """``NAME=VALUES`` as a guarantee: a file's name or points are the whole rest, numbers are separated by commas."""
     name, equals, rest = text.partition("=")
     key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")
-    known = [one for one in GUARANTEES if one in PART]
-    if not equals or key not in known:
-        near = nearest(key, known)
-        hint = f"did you mean {near.replace('_', '-')}=? " if near and near != key else ""
+    if not equals or key not in GUARANTEES or key not in PART:
+        hint = did_you_mean(key.replace("_", "-"), [one.replace("_", "-") for one in GUARANTEES if one != key])
         raise CommandLineError(f"{label} {shown(text)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
     return Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})
 

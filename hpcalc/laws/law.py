@@ -128,7 +128,7 @@ class RunCount(ABC):
 
         The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
         """
-        require(("law", self.name, self.name not in NOT_DRAWN, NOT_DRAWN.get(self.name, "")))
+        require(("dist", self.name, self.name not in NOT_DRAWN, NOT_DRAWN.get(self.name, "")))
         below, above = self._inverses
         upper = rng.getrandbits(1)
         log_tail = math.log((2 * rng.getrandbits(256) + 1) / (1 << 258))  # of a uniform number in (0, 1/2)

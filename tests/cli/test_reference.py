@@ -72,7 +72,7 @@ def test_check_names_what_is_out_of_date(tmp_path: Path) -> None:
     (tmp_path / "man" / "hpcalc-gone.1").write_text("gone")
     (tmp_path / "completions" / "_hpcalc").unlink()
     told = _regenerate(tmp_path, "--check")
-    stale = ["man/hpcalc-gone.1", "man/hpcalc.1", "completions/_hpcalc"]
+    stale = ["completions/_hpcalc", "man/hpcalc-gone.1", "man/hpcalc.1"]
     assert (told.exit_code, [line.split(":")[0] for line in told.stderr.splitlines()]) == (1, stale)
     _regenerate(tmp_path)
     assert _regenerate(tmp_path, "--check").exit_code == 0

@@ -228,7 +228,7 @@ def test_laws_that_are_not_of_best_of_k():
     assert (runs.k, runs.mean, runs.max_runs, runs.quantile(0.5)) == (10, 10.0, 10, 10)
     assert runs.sd == runs.prob_zero == 0.0
     for law in (runs, Threshold(0.5)):
-        with pytest.raises(InvalidInput, match=f"^law: {law.name} .*no K to draw"):
+        with pytest.raises(InvalidInput, match=f"^dist: {law.name} .*no K to draw"):
             law.sample(random.Random(1))
 
 
