@@ -238,11 +238,9 @@ def utility(
     >>> round(answer.expected_quantile, 6), round(answer.success_probability, 6)
     (0.900005, 0.095163)
     """
-    checked_law(runs)
-    if not isinstance(runs, Law):
-        first = f"{runs.name} releases the first accepted run, not the best of K"
-        given = {"success_rate": success_rate, "scores": scores}
-        require(*((name, "given", value is None, first) for name, value in given.items()))
-        return UtilityResult(runs, Aims(), None)
+    first = f"{checked_law(runs).name} releases the first accepted run, not the best of K"
+    for name, value in {"success_rate": success_rate, "scores": scores}.items():
+        require((name, "given", isinstance(runs, Law) or value is None, first))
     aims = Aims.of(success_rate, scores, minimize)
-    return UtilityResult(runs, aims, runs.expected_quantile, aims.success(runs), aims.score(runs))
+    quantile = runs.expected_quantile if isinstance(runs, Law) else None
+    return UtilityResult(runs, aims, quantile, aims.success(runs), aims.score(runs))

@@ -85,10 +85,9 @@ def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
 def everything(
     bounds: Sequence[Bound], asked: Asked, search: DominatingPair | None = None, tolerance: float = 1e-3
 ) -> Everything:
-    """Everything that is released: searches, on a sample of the records or not, then other runs.
+    """Everything that is released, from the bounds on one search, and their pair where that is at hand.
 
-    ``bounds`` are those that apply to one search, at least one, and ``search`` their :func:`search_pair`, where it is
-    at hand. ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
+    ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
     """
     floor = asked.log_delta - _BEYOND
     pair = search = search_pair(bounds, asked.log_delta) if search is None else search

@@ -105,10 +105,9 @@ class BoundResult(Priced):
         return search_cost, asked, {"max_epsilon": self.max_epsilon, "explain": self.explain}
 
     def rdp_curve(self, orders: Array | None = None, exact: bool = False) -> list[dict[str, float | None]]:
-        """Rényi curve of the whole search, at the orders asked for: the smallest of the curves evaluated.
+        """Rényi curve of the whole search: the smallest known; with ``exact`` also from profiles, which takes longer.
 
-        Not finite where part of the guarantee is an (ε, δ) one: then no Rényi curve exists. With ``exact`` also the
-        curve that follows from a privacy profile is taken, which takes longer.
+        Not finite where part of the guarantee is an (ε, δ) one: then no Rényi curve exists.
         """
         asked = np.array(self.asked.listed if orders is None else orders, dtype=float)
         top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)

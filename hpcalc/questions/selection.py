@@ -93,8 +93,7 @@ def best_of_k_error(
 ) -> float | None:
     """The same for best-of-K of uniformly drawn candidates with noisy scores; a search that runs nothing fails.
 
-    ``scale`` is that of Laplace or the standard deviation of Gaussian noise, in the unit of the scores. None if no
-    error is exceeded so rarely: the best candidate is never drawn with a probability of ``fail`` or more.
+    None if no error is exceeded so rarely: the best candidate is never drawn with a probability of ``fail`` or more.
     """
     share = 1.0 / candidates
     missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
@@ -154,10 +153,9 @@ def compare_selection(
     confidence: float = 0.95,
     progress: Progress | None = None,
 ) -> SelectionResult:
-    """Best-of-K with Laplace and Gaussian scores, the exponential mechanism and report-noisy-max, at one ε.
+    """Best-of-K with noisy scores, the exponential mechanism and report-noisy-max at one ε, each law at its best mean.
 
-    Without a mean number of runs each law has the one with the smallest error. One record changes a candidate's score
-    by at most ``sensitivity``; a ``base`` is refused, for the noisy score is the base.
+    One record changes a score by at most ``sensitivity``; a ``base`` is refused, for the noisy score is the base.
     """
     several = candidates == math.floor(candidates) and candidates >= 2
     require(

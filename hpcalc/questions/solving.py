@@ -196,10 +196,7 @@ def at_mean(family: LawFamily, mean: float) -> Solution:
 def solve_runs(
     ask: Accountant, base: Guarantee, family: LawFamily, target: float, late: int | None = None, start: float = 10.0
 ) -> Solution:
-    """The boldest law of a family within a target ε, with a 95 % quantile of K of at most ``late``.
-
-    ``start`` is the mean number of runs to start from; a law without an open parameter is taken as it is.
-    """
+    """The boldest law of a family within a target ε and a 95 % quantile of K, looked for from a mean ``start`` on."""
     span = _span(family, late)
     if family.scale is None and family.given is not None:
         cost = ask.cost(base, family.given)
