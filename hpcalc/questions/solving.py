@@ -197,15 +197,14 @@ def solve_runs(
     ask: Accountant, base: Guarantee, family: LawFamily, target: float, late: int | None = None, start: float = 10.0
 ) -> Solution:
     """The boldest law of a family within a target ε and a 95 % quantile of K, looked for from a mean ``start`` on."""
-    span = _span(family, late)
+    grid, limit = _span(family, late)
     if family.scale is None and family.given is not None:
         cost = ask.cost(base, family.given)
         if meets(cost, target):
-            return Solution(family, family.given, cost, str(span))
-        return Solution(family, None, cost, f"{span}, and costs {price(cost)}")
-    if isinstance(span, str):
-        return Solution(family, reason=span, solved_for=family.scale)
-    grid, limit = span
+            return Solution(family, family.given, cost, limit)
+        return Solution(family, None, cost, f"{limit}, and costs {price(cost)}")
+    if grid is None:
+        return Solution(family, reason=limit, solved_for=family.scale)
     found = ask.last_within(lambda x: (base, family.at(x)), target, grid, family.scale_at(start))
     if found.value is None:
         why = f"the least it can cost, at {family.scale} = {found.beyond:g}, is {price(found.refused)}"
@@ -218,10 +217,9 @@ def solve_runs(
 
 def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | None = None) -> Solution:
     """The law of a family with the fewest runs that reaches a chance of success; its cost is not asked."""
-    span = _span(family, late)
-    if isinstance(span, str):
-        return Solution(family, reason=span, solved_for=family.scale)
-    grid, limit = span
+    grid, limit = _span(family, late)
+    if grid is None:
+        return Solution(family, reason=limit, solved_for=family.scale)
 
     def chance(index: int) -> float:
         return aims.success(family.at(grid.value(index))) or 0.0
@@ -280,10 +278,10 @@ def best_rate(cost: Callable[[float], float]) -> float:
     return min(rates, key=cost)
 
 
-def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
+def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
     """Values with a mean from one run to a million within a limit, and what ends them, or why none is left."""
     if family.scale is None:
-        return f"{family.dist} has no parameter to solve for"
+        return None, f"{family.dist} has no parameter to solve for"
     whole = Grid(*family.range, digits=0 if family.whole else 6)
     first, last, end = whole.first, whole.last, ""
 
@@ -297,10 +295,10 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid, str] | str:
     if far < last:
         last, end = far, f": at a mean of {_MOST_RUNS:g} runs the search ends"
     if not enough(last):
-        return "its mean stays below one run"
+        return None, "its mean stays below one run"
     first = first_true(enough, first, last)
     if too_long(first):
-        return f"its 95 % quantile of runs exceeds {late} even at a mean of one run"
+        return None, f"its 95 % quantile of runs exceeds {late} even at a mean of one run"
     if too_long(last):
         last = first_true(too_long, first, last) - 1
         often = "once" if late == 1 else f"{late} times"

@@ -202,14 +202,6 @@ def row_of(answer: Any, method: str) -> float:
     return next(item.epsilon for item in answer.bounds if item.method == method)
 
 
-def test_both_numbers_side_by_side():
-    answer = bound(ZCDP(0.1), tnb(40.0, eta=0.0))
-    assert answer.single_run.value == pytest.approx(2.141938928, abs=1e-9)
-    assert row_of(answer, "theorem-2") == pytest.approx(3.830844288, rel=1e-8)
-    assert answer.composition == (40, pytest.approx(17.861121, abs=1e-6))
-    assert answer.single_run.value < answer.epsilon < 3.830844288
-
-
 def test_fixed_trials_have_no_small_bound():
     """Randomized response has a log ratio of 200 after 200 runs, so no bound for a random K may be applied."""
     answer = bound(PureDP(1.0), Fixed(200), delta=0.0)

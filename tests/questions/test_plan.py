@@ -13,7 +13,6 @@ import pytest
 from hpcalc import (
     ZCDP,
     ApproxDP,
-    AtMost,
     Binomial,
     Fixed,
     Gaussian,
@@ -208,11 +207,6 @@ def test_why_a_search_ends(base: Guarantee, law: str, target: float, reason: str
 def test_a_complete_law_that_costs_too_much_is_no_plan() -> None:
     with pytest.raises(TargetOutOfReach):
         plan(ZCDP(0.1), "pmf:1=0.5,10=0.5", target_epsilon=2.5)
-
-
-def test_modifiers_stay_with_the_law() -> None:
-    answer = plan(ZCDP(0.1), AtMost(Poisson(5.0), 20), target_epsilon=3.5).best
-    assert answer.runs == AtMost(Poisson(answer.value), 20)
 
 
 def test_a_value_that_is_not_used_is_told() -> None:
