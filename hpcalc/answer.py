@@ -16,11 +16,12 @@ class Answer:
 
     #: Shows an answer in one of the ways ``summary``, ``html``, ``markdown``, ``picture``: set by :mod:`hpcalc` itself.
     show: ClassVar[Callable[..., Any]]
+    failure: Exception | None = None  # why there is no answer
 
     @property
     def exit_code(self) -> ExitCode:
         """Of the command line: 0, 1 over ``max_epsilon``, 3 without a finite answer."""
-        return ExitCode.OK
+        return ExitCode.OK if self.failure is None else ExitCode.NO_FINITE_BOUND
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -135,7 +135,6 @@ def read_tree(source: Source) -> Node:
         option = source.parameter.replace("_", "-")
         raise DataFileError(f"--{option} {source.name}: {getattr(error, 'strerror', None) or error}") from error
     source.require(len(data) <= _MAX_BYTES, "is larger than 16 MiB: split it, or give fewer points")
-    source.require(not data.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16 text: save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

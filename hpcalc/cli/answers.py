@@ -14,12 +14,12 @@ from typing import Any
 import click
 
 from hpcalc import __version__
+from hpcalc.answer import Answer
 from hpcalc.catalog import LAWS, load
 from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
-from hpcalc.errors import ExitCode
 from hpcalc.laws.family import DEFAULT_FAMILIES, make_law
 
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
@@ -172,16 +172,14 @@ def _laws(case: Case) -> dict[str, Any]:
     return {"laws": laws, "mean": case["mean"]}
 
 
-class Plain:
+class Plain(Answer):
     """A result that is nothing but its document; with an ``error`` where the reason takes the answer's place."""
 
     def __init__(self, command: str | None, told: dict[str, Any], error: Exception | None = None) -> None:
         self.told = {"hpcalc_version": __version__, "command": command, **told, "warnings": []}
         self.failure = error
-        self.exit_code = ExitCode.OK if error is None else ExitCode.NO_FINITE_BOUND
 
     def document(self) -> dict[str, Any]:
-        """Plain document, as every result has it."""
         return dict(self.told)
 
 

@@ -32,10 +32,10 @@ def execute(command: Command, typed: Layer) -> int:
     documents: list[dict[str, Any]] = []
     for case, result in answered:
         document = result.document()
-        if case["explain"] and not _failed(result):
+        if case["explain"] and result.failure is None:
             document |= explanation(result, document, case)
         documents.append({"name": case.name, **document} if case.name is not None else document)
-    good = [(case, result) for case, result in answered if not _failed(result)]
+    good = [(case, result) for case, result in answered if result.failure is None]
     # files beside the answer come first: if one of them fails, stdout stays empty
     for case, result in good:
         for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
@@ -109,10 +109,6 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
         raise
 
 
-def _failed(result: Any) -> bool:
-    return getattr(result, "failure", None) is not None
-
-
 def _write(cases: Sequence[Case], document: Mapping[str, Any]) -> None:
     output, stream = cases[0]["output"], dict[str, Any]()
     if output in (None, "-"):
@@ -134,14 +130,14 @@ def _floats(value: Any) -> Iterator[float]:
 def _plot(result: Any, path: str) -> str:
     from hpcalc.output.plots import plot_result
 
-    return plot_result(result, path, width=terminal_width(), encoding=stdout_encoding()) or ""
+    return plot_result(result, path, width=terminal_width(), encoding=stdout_encoding())
 
 
 def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:
     """Warnings, and why a case did not pass, on stderr; in a workflow of GitHub also beside the line it is about."""
     for warning in document.get("warnings") or ():
         complain(f"hpcalc: warning: {case.name + ': ' if case.name else ''}{warning}")
-    if _failed(result):
+    if result.failure is not None:
         text = "\n".join(" ".join(line.split()) for line in str(result.failure).splitlines())
     elif result.exit_code == ExitCode.NO_FINITE_BOUND:
         text = f"no finite answer: {document.get('reason')}"

@@ -188,9 +188,9 @@ def _plan(result: PlanResult) -> list[Panel]:
 def _utility(result: UtilityResult) -> list[Panel]:
     law, style = result.runs, _style(result.runs)
     drawn = [_run_time(law, style)]
-    drawn += [_chance(law, result.aims.success_rate, style)] if isinstance(law, Law) else []
-    if isinstance(law, Law) and result.aims.scores is not None:
-        drawn.append(_scores(law, result.aims.scores, result.aims.minimize, style))
+    if isinstance(law, Law):
+        drawn.append(_chance(law, result.aims.success_rate, style))
+        drawn += [_scores(law, result.aims.scores, result.aims.minimize, style)] if result.aims.scores else []
     return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
 
 
@@ -213,11 +213,11 @@ def _chance(law: Law, rate: float | None, style: int) -> Panel:
     def best(rates: Any) -> list[Point]:
         return list(zip(rates.tolist(), np.exp(law.log_survival(Prob.from_u(rates))).tolist(), strict=True))
 
-    series = [_series("best of K", best(share), style), _series("one run", zip(share, share, strict=True))]
-    if rate is not None:
-        series.append(_series("the rate given", best(np.array([rate])), style, "ring"))
+    given = best(np.array([rate])) if rate is not None else []
     return Panel("Chance of a good run", Axis("share of good candidates", log=True),
-                 Axis("chance to find a good one", least=0.0, most=1.0), tuple(series))  # fmt: skip
+                 Axis("chance to find a good one", least=0.0, most=1.0),
+                 (_series("best of K", best(share), style), _series("one run", zip(share, share, strict=True)),
+                  _series("the rate given", given, style, "ring")))  # fmt: skip
 
 
 def _scores(law: Law, scores: Sequence[float], minimize: bool, style: int) -> Panel:

@@ -64,8 +64,8 @@ class _Scale:
 
 def text_charts(panels: Sequence[Panel], width: int, encoding: str = "utf-8") -> str:
     """All panels below what was asked."""
-    caption = textwrap.fill(legible(panels[0].caption, encoding), width) + "\n" if panels else ""
-    return "\n".join([caption, *(text_chart(panel, width, encoding) for panel in panels)]) if panels else ""
+    asked = [textwrap.fill(legible(panel.caption, encoding), width) + "\n" for panel in panels[:1]]
+    return "\n".join([*asked, *(text_chart(panel, width, encoding) for panel in panels)])
 
 
 def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
