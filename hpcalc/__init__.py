@@ -51,10 +51,10 @@ __all__ = [
     "compare", "compose", "convert", "draw", "make_law", "parse_law", "plan", "repeat", "utility",
 ]  # fmt: skip
 
-#: Where a public name is looked for, in this order.
+#: Where a public name is looked for, in this order: what loads more comes later.
 _HOME = (
-    "errors", "drawing", "laws", "guarantees", "guarantees.dpsgd", "questions.measures", "questions.conversions",
-    "questions.search_cost", "questions.comparing", "questions.planning",
+    "errors", "drawing", "laws", "questions.measures", "guarantees", "questions.conversions", "questions.search_cost",
+    "questions.comparing", "questions.planning", "guarantees.dpsgd",
 )  # fmt: skip
 
 

@@ -245,10 +245,8 @@ class _Planner:
         if self.success is None:
             return solving.solve_runs(self.ask, base, family, self.target or 0.0, self.late, start)
         found = solving.law_of_success(family, self.success, self.aims, self.late)
-        if found.runs is None:
-            return found
-        cost = self.ask.cost(base, found.runs)
-        if solving.meets(cost, self.target):
+        cost = None if found.runs is None else self.ask.cost(base, found.runs)
+        if cost is None or solving.meets(cost, self.target):
             return replace(found, cost=cost)
         price = f"costs {solving.price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
         why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
@@ -267,22 +265,18 @@ class _Planner:
 
         def worth(family: LawFamily) -> float:
             item = rough.law(family, means[-1] if means else 10.0)
-            if item.runs is None:
-                return -math.inf
-            means.append(item.runs.mean)
-            if self.order is None:
-                return -math.inf if item.cost is None else -item.cost.epsilon
-            return self.aims.worth(self.order, item.runs)
+            means.extend([] if item.runs is None else [item.runs.mean])
+            return -self.rank(item)[0]
 
         best = _best_of_family(worth, None if poisson is None else poisson.mean)
         return found if any(item.family == best for item in found) else [*found, self.law(best)]
 
     def rank(self, item: Solution) -> tuple[float, float]:
         """What the rows are sorted by: the goal, else the least noise, else the least ε."""
+        if item.runs is not None and self.order is not None:
+            return -self.aims.worth(self.order, item.runs), item.runs.log_mean
         if item.runs is None or item.cost is None:
             return math.inf, math.inf
-        if self.order is not None:
-            return -self.aims.worth(self.order, item.runs), item.runs.log_mean
         if self.kind in ("runs", "subset"):
             return item.cost.epsilon, item.runs.log_mean
         assert item.value is not None
