@@ -21,11 +21,9 @@ class Program(click.Group):
     """``hpcalc`` itself: knows the names and summaries of its commands, and loads one when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order a user meets them."""
         return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        """One of the six commands."""
         if cmd_name not in SUMMARIES:
             return None
         from hpcalc.cli.options import command

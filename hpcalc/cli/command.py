@@ -163,11 +163,9 @@ class Command(click.Command):
         return self, ctx.obj
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options under the headings of their purpose."""
         write_options(self.params, formatter, self.notes)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples and where the rest is told."""
         with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
             # not wrapped: they must survive being copied
             for example in self.examples:

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 
 import click
 
-from hpcalc.catalog import GUARANTEES as KINDS
-from hpcalc.catalog import LAWS, PARAMETERS
-from hpcalc.catalog import METHODS as BOUNDS
+from hpcalc import catalog
 from hpcalc.cli.command import Command, Option
 from hpcalc.cli.types import choice, file, flag, loss, orders, rate, text
 from hpcalc.cli.types import integer as whole
 from hpcalc.cli.types import number as num
 
 FORMATS = ("table", "yaml", "json", "csv", "markdown")
-METHODS = ("best", "paper", "refined", *BOUNDS)
+METHODS = ("best", "paper", "refined", *catalog.METHODS)
 _CURVE = (".csv", ".json", ".yaml", ".yml")
 
 _SGD = "DP-SGD, one training run"
@@ -41,7 +39,7 @@ def _choice(key: str, metavar: str, help: str, *words: str, default: str = "") -
 
 def _kind(name: str) -> Option:
     """The option of a guarantee, as the catalog has it."""
-    row = KINDS[name]
+    row = catalog.GUARANTEES[name]
     kind = file if row.metavar == "FILE" else loss if row.infinite else num if row.arity else text
     return Option(name.replace("-", "_"), row.metavar, kind, row.help, many=True)
 
@@ -61,22 +59,22 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     _BASE: (
         *(_kind(name) for name in _FIRST),
-        *(_kind(name) for name in KINDS if name not in ("dpsgd", *_FIRST)),
+        *(_kind(name) for name in catalog.GUARANTEES if name not in ("dpsgd", *_FIRST)),
         Option("candidates", "FILE", file, "Settings with guarantees of their own (YAML, JSON, CSV): a run draws one."),
         Option("run", "LIST", text, "Guarantees that compose in one run, each with its times (spec files).", many=True),
         Option("compose", "N", whole, "One run is N compositions of everything given above."),
         Option("group", "K", whole, "The privacy unit owns up to K records."),
     ),
     _RUNS: (
-        _choice("dist", "LAW", "Law of K, one of those below.", *LAWS),
+        _choice("dist", "LAW", "Law of K, one of those below.", *catalog.LAWS),
         Option("mean", "M", num, "The mean of K in place of the law's scale parameter."),
         *(Option(key, row.metavar, {"whole": whole, "file": file}.get(row.domain, num), row.help)
-          for key, row in PARAMETERS.items()),
+          for key, row in catalog.PARAMETERS.items()),
         Option("max_runs", "M", whole, "K given K <= M: drawn again while larger."),
         Option("clamp_runs", "M", whole, "min(K, M): a search that is stopped at M runs."),
         Option("at_least_one", "", flag, "K given K >= 1."),
-        Option("law", "LAW", text, 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.', words=tuple(LAWS),
-               many=True),
+        Option("law", "LAW", text, 'A law to consider, e.g. "tnb:eta=0,mean=10"; may be repeated.',
+               words=tuple(catalog.LAWS), many=True),
     ),
     _RELEASE: (
         Option("then", "NAME=VALUES", text, "Released afterwards: gaussian=5, dpsgd=0.01,1.1,1000 or run.", many=True),
@@ -99,7 +97,7 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
         Option("sensitivity", "S", num, "Sensitivity of the candidates' scores, for --selection."),
         Option("target_epsilon", "EPS", num, "What everything released may cost at --delta."),
         _choice("solve_for", "WHAT", "What to solve for: the law's scale, or the base's noise: {}.", "runs",
-                *(row.solve_for for row in KINDS.values() if row.solve_for)),
+                *(row.solve_for for row in catalog.GUARANTEES.values() if row.solve_for)),
         _choice("maximize", "GOAL", "Order of the rows and the recommendation: {}.", "quantile", "success", "score",
                 "runs"),
         Option("optimize_eta", "", flag, "Search the whole TNB family for the best eta."),
@@ -161,8 +159,8 @@ _OUTPUT = ("format", "explain", "quiet", "output", "spec", "case", "save_spec")
 # What stands below a heading of --help: what an option may be repeated for, and every law in full.
 NOTES: dict[str, Any] = {
     _SGD: "Guarantees may be given more than once; all of them happen in one run, so they compose.",
-    _RUNS: [(" ".join([name, *(f"--{key} {PARAMETERS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
-            for name, row in LAWS.items()],
+    _RUNS: [(" ".join([name, *(f"--{key} {OPTIONS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
+            for name, row in catalog.LAWS.items()],
 }  # fmt: skip
 
 _ONE_RUN = (*GUARANTEES, *TRAINING, "examples", "compose", "group")

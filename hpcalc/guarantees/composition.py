@@ -12,13 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.curves import ZCDP
-from hpcalc.guarantees.guarantee import (
-    Guarantee,
-    certain,
-    checked_count,
-    checked_guarantee,
-    checked_orders,
-)
+from hpcalc.guarantees.guarantee import Guarantee, certain, checked_count, checked_guarantee, checked_orders
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp

@@ -207,11 +207,7 @@ class UtilityResult(Answer):
 
 
 def utility(
-    runs: RunCount,
-    *,
-    success_rate: float | None = None,
-    scores: Iterable[float] | None = None,
-    minimize: bool = False,
+    runs: RunCount, *, success_rate: float | None = None, scores: Iterable[float] | None = None, minimize: bool = False
 ) -> UtilityResult:
     """What a random number of runs is worth, and how long it takes.
 
