@@ -14,7 +14,7 @@ from hpcalc.errors import InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.logspace import Array
-from hpcalc.questions.rows import DEFAULT_ORDERS, known
+from hpcalc.questions.rows import known
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Asked:
         whole = self.searches == int(self.searches) and self.searches >= 1
         require(
             ("conversion", self.conversion, self.conversion in RULES, "give best, cks, mironov or exact"),
-            *(("orders", order, order > 1.0, "give Rényi orders > 1 (inf is allowed)") for order in self.listed),
+            *(("orders", order, order > 1.0, "give Rényi orders > 1 (inf is allowed)") for order in self.orders or ()),
             ("searches", self.searches, whole, "give a whole number >= 1"),
             ("subset", self.subset, share, "give a sampling rate between 0 and 1, e.g. 0.1"),
             ("then_on", self.then_on, self.then_on in ("all", "rest"), "give all or rest"),
@@ -59,11 +59,6 @@ class Asked:
     def log_delta(self) -> float:
         """Natural logarithm of δ."""
         return log_of_delta(self.delta)
-
-    @property
-    def listed(self) -> Sequence[float]:
-        """Orders at which a Rényi curve is listed."""
-        return DEFAULT_ORDERS if self.orders is None else self.orders
 
     @property
     def restricted(self) -> Array | None:

@@ -12,13 +12,12 @@ from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, Upper, distinct
 from hpcalc.questions import rows
-from hpcalc.questions.rows import Priced, upper
 
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvertResult(Priced):
+class ConvertResult(rows.Priced):
     """A guarantee of one run in another form: its kind and numbers, and the rule and Rényi order that gave them."""
 
     base: Guarantee
@@ -95,7 +94,7 @@ def convert(
         values = base.rdp(at)
         reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
         pairs = zip(at.tolist(), values.tolist(), strict=True)
-        points = [{"order": rows.finite(order), "epsilon": upper(value)} for order, value in pairs]
+        points = [{"order": rows.finite(order), "epsilon": rows.upper(value)} for order, value in pairs]
         return ConvertResult(base, {"kind": to, "orders": points}, to, reason)
     told: dict[str, Any] = {"kind": to}
     try:
@@ -112,4 +111,4 @@ def convert(
         answer = epsilon_at(base, log_of_delta(value), conversion, listed)
     except NoFiniteBound as error:
         return ConvertResult(base, told, None, str(error))
-    return ConvertResult(base, {**told, "epsilon": upper(answer.value)}, answer.rule, None, answer.order)
+    return ConvertResult(base, {**told, "epsilon": rows.upper(answer.value)}, answer.rule, None, answer.order)

@@ -20,7 +20,7 @@ from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, round_up
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.rows import Priced, head, known, law_document, many_orders, upper
+from hpcalc.questions.rows import DEFAULT_ORDERS, Priced, head, known, law_document, many_orders, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
@@ -109,7 +109,8 @@ class BoundResult(Priced):
 
         Not finite where part of the guarantee is an (ε, δ) one: then no Rényi curve exists.
         """
-        asked = np.array(self.asked.listed if orders is None else orders, dtype=float)
+        listed = self.asked.orders if orders is None else orders
+        asked = np.array(DEFAULT_ORDERS if listed is None else listed, dtype=float)
         top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
         grid = distinct(np.concatenate([asked, 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))]))
         out = np.full(grid.shape, np.inf)
