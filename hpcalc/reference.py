@@ -84,7 +84,7 @@ def _options(command: click.Command) -> Iterator[str]:
         if len(headings) > 1:
             yield f".SS {escape(heading)}"
         for option in (option for option in options if option.group == heading):
-            names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.names)
+            names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.opts)
             yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
             text = option.help or ""
             yield escape(text)

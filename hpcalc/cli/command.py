@@ -36,8 +36,7 @@ class Option(click.Option):
         if metavar:  # which Click's types are for: words to offer, and file names as the shell knows them
             value["type"] = click.Path() if metavar == "FILE" else click.Choice(words) if words else click.STRING
         self.flag = f"--{key.replace('_', '-')}"
-        self.names = [self.flag, *([short] if short else [])]
-        super().__init__(self.names, metavar=metavar or None, help=help, **value)
+        super().__init__([self.flag, *short.split()], metavar=metavar or None, help=help, **value)
         self.key, self.kind, self.words, self.many, self.in_spec = key, kind, words, many, in_spec
         self.told_default = default
         self.fallback = self.read(default) if default else None if metavar else False
@@ -100,7 +99,7 @@ def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormat
                 formatter.write_text(note)
                 formatter.write_text("")
             rows = [
-                (f"{', '.join(option.names)} {option.metavar or ''}".rstrip(),
+                (f"{', '.join(option.opts)} {option.metavar or ''}".rstrip(),
                  f"{option.help}" + (f" [default: {option.told_default}]" if option.told_default else ""))
                 for option in shown if option.group == group
             ]  # fmt: skip
