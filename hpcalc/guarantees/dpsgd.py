@@ -35,7 +35,7 @@ from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logs
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_SCHEDULE = 100  # of more different noises at one rate so many are looked at
+_SCHEDULE = 85  # of more different noises at one rate so many are looked at
 
 
 def _log_gain(h: Array, loss: Array) -> Array:
@@ -113,7 +113,7 @@ def _log_mixed(log_none: float, log_b: Array, growth: Array) -> Array:
     return np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), plain)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _one_step(step: SampledGaussian, orders: bytes) -> Array:
     # several bounds search the same grid of orders
     return sampled_gaussian_rdp(step.rate, step.sigma, np.frombuffer(orders), step.records)
