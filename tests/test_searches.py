@@ -114,7 +114,7 @@ def test_the_renyi_curve_of_a_long_schedule_is_an_upper_bound() -> None:
     found = compose(*steps).rdp(orders)
     one_by_one = sum(part.rdp(orders) for part in steps)
     assert (found >= one_by_one).all()
-    assert found[:-1] == pytest.approx(one_by_one[:-1], rel=0.01)
+    assert found[:-1] == pytest.approx(one_by_one[:-1], rel=0.015)
 
 
 def test_trials_of_optuna_as_scores(folder: Path) -> None:

@@ -35,7 +35,7 @@ from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logs
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
-_SCHEDULE = 85  # of more different noises at one rate so many are looked at
+_SCHEDULE = 70  # of more different noises at one rate so many are looked at
 
 
 def _log_gain(h: Array, loss: Array) -> Array:
