@@ -212,8 +212,10 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
         return (1.0 / count,) * count
     some = f"{len(given)} of {count} settings have a weight: give all of them one, or none"
     source.require(len(given) == count, some, given[0])
-    if all(node.text.strip().lower() == "unknown" for node in given):
+    unknown = [node for node in given if node.text.strip().lower() == "unknown"]
+    if len(unknown) == count:
         return None
+    source.require(not unknown, "weight unknown: give all weights as numbers, or all as unknown", *unknown[:1])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
         source.require(weight >= 0.0, f"weight {weight:g}: give probabilities >= 0", node)

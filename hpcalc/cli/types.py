@@ -26,6 +26,7 @@ write --examples N: num-examples dataset-size num-samples
 write --mu M for a Poisson number of runs, --sample-rate RATE for DP-SGD: lambda rate
 write --delta DELTA: target-delta
 write --zcdp RHO: rho
+write --dist LAW: law distribution
 write --spec FILE: file config input
 write --clamp-runs M for min(K, M), --max-runs M for K given K <= M: max-k cap
 there is none, for K is drawn from the operating system's entropy and must not be guessed: seed random-state

@@ -213,7 +213,7 @@ def test_candidates(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
 WRONG_CANDIDATES = {
     "- {zcdp: 1, weight: 1.5}\n- {zcdp: 2, weight: -0.5}\n": ":2: weight -0.5",
     "- {zcdp: 1, weight: 1}\n- {zcdp: 2}\n": "1 of 2 settings have a weight",
-    "- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: 1}\n": "weight must be a finite",
+    "- {zcdp: 1, weight: unknown}\n- {zcdp: 2, weight: 1}\n": "give all weights as numbers, or all as unknown",
     "- {zcdp: 1, lr: 3}\n": "put hyperparameters under params",
     "- {zcdb: 1}\n": "did you mean zcdp",
     "- {zcdp: 1, zcdp: 2}\n": "given twice",
