@@ -34,8 +34,8 @@ from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.rows import Priced, curve_points, head, many_orders, upper
 
-_BEYOND = 11.0  # log delta is followed so much further down than asked; what is left is added to delta
-_NODES = 5e-3  # of delta, between nodes of a search's profile
+_BEYOND = 10.0  # log delta is followed so much further down than asked; what is left is added to delta
+_NODES = 1e-2  # of delta, between nodes of a search's profile
 
 
 @dataclass(frozen=True, eq=False)

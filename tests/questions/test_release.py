@@ -75,7 +75,7 @@ def test_one_more_run_of_dp_sgd_costs_less_than_by_renyi_curves():
 def test_what_more_is_released_costs_more():
     alone = cost("logarithmic")
     search = ExactBound(BASE, LAWS["logarithmic"]).epsilon(LOG_DELTA).value
-    assert search <= alone <= search * (1.0 + 5e-4)
+    assert search <= alone <= search * (1.0 + 1e-3)
     sampled = cost("logarithmic", subset=0.3)
     assert sampled < alone < cost("logarithmic", then=(PureDP(0.1),)) < alone + 0.1 + 1e-3
     # the rest of a screened run is charged the maximum of the candidates' profiles
