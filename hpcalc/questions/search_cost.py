@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,6 @@ class BoundResult(Priced):
     lower: LowerBound | None  # what an explicit mechanism costs: no analysis under the same assumptions can report less
     single_run: Conversion | None  # ε of one run, None if it has none at this δ
     composition: tuple[int, float] | None  # runs and ε of naive composition of the mean number of runs, if asked for
-    reason: str | None = None  # why no bound is finite
     search: float | None = None  # ε of one search alone, where more than that is released
     candidates: tuple[dict[str, Any], ...] = ()  # each setting with a guarantee of its own, alone
     max_epsilon: float | None = None
@@ -88,6 +88,13 @@ class BoundResult(Priced):
     @property
     def epsilon(self) -> float:
         return math.inf if self.best is None else self.best.epsilon
+
+    @cached_property
+    def reason(self) -> str | None:
+        """Why no bound is finite; found out where it is asked for, as a search for the smallest δ takes long."""
+        if self.best is not None or (self.search is not None and self.search < math.inf):
+            return None
+        return _why_not(self.base, self.runs, self.asked, [item.source for item in self.bounds])
 
     @property
     def exact(self) -> bool:
@@ -281,10 +288,9 @@ def search_cost(
         payable = base.finite and count <= _MOST
         composition = count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
     low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
-    reason = None if best < math.inf else _why_not(base, runs, asked, sources)
     search = None if asked.plain else best
     parts = tuple(_candidates(base, law, asked, progress or (lambda *_: None))) if lower else ()
-    return BoundResult(base, runs, asked, tuple(found), low, single, composition, reason, search, parts)
+    return BoundResult(base, runs, asked, tuple(found), low, single, composition, search, parts)
 
 
 def _single_run(base: Guarantee, asked: Asked) -> Conversion | None:
