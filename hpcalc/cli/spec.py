@@ -215,7 +215,8 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
     unknown = [node for node in given if node.text.strip().lower() == "unknown"]
     if len(unknown) == count:
         return None
-    source.require(not unknown, "weight unknown: give all weights as numbers, or all as unknown", *unknown[:1])
+    if unknown:
+        source.refuse("weight unknown: give all weights as numbers, or all as unknown", unknown[0])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
         source.require(weight >= 0.0, f"weight {weight:g}: give probabilities >= 0", node)
