@@ -8,7 +8,7 @@ NumPy costs, which a prompt notices, so the few that are needed stand here and a
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -188,26 +188,23 @@ class Prob(NamedTuple):
         return Prob(np.asarray(self.log_u[index]), np.asarray(self.log_q[index]))
 
 
-def _round(value: float, digits: int, rounding: str) -> float:
-    """Round to significant decimal digits; as the shortest decimal counts, a number the user typed stays as typed."""
-    if not math.isfinite(value) or value == 0.0:
-        return value
-    return float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(float(value)))))
-
-
-def round_up(value: float, digits: int = 10) -> float:
-    """Round towards +inf to ``digits`` significant decimal digits."""
-    return _round(value, digits, ROUND_CEILING)
-
-
-def round_down(value: float, digits: int = 10) -> float:
-    """Round towards -inf to ``digits`` significant decimal digits."""
-    return _round(value, digits, ROUND_FLOOR)
-
-
 class Upper(float):
     """A number that is an upper bound: every format rounds it up. In all else it is a float."""
 
 
 class Lower(float):
     """A number that is a lower bound: every format rounds it down. In all else it is a float."""
+
+
+def direction(value: float) -> str:
+    """How a number is rounded: an ``Upper`` bound up, a ``Lower`` one down, any other to nearest."""
+    return ROUND_CEILING if isinstance(value, Upper) else ROUND_FLOOR if isinstance(value, Lower) else ROUND_HALF_EVEN
+
+
+def significant(value: float, digits: int) -> float:
+    """A number rounded to significant decimal digits; its shortest decimal form counts, so ``0.1`` stays ``0.1``."""
+    if not math.isfinite(value) or value == 0.0:
+        return float(value)
+    out = float(Context(prec=digits, rounding=direction(value)).create_decimal(Decimal(repr(float(value)))))
+    # at the ends of the range the nearest double of the rounded decimal is infinite, or 0
+    return out if math.isfinite(out) and out != 0.0 else float(value)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from hpcalc.logspace import Array, round_down, round_up
+from hpcalc.logspace import Array, Lower, Upper, significant
 
 T = TypeVar("T")
 _FLAT = 60.0  # stands for the logarithm of zero or infinity
@@ -47,9 +47,9 @@ class Grid:
         """Position of the boldest printable number not bolder than ``x``."""
         if self.digits == 0:
             return math.floor(self.sign * x)
-        near, least = (round_down if self.sign > 0 else round_up)(x, self.digits), int(10 ** (self.digits - 1))
+        safe, least = Lower(x) if self.sign > 0 else Upper(x), int(10 ** (self.digits - 1))
         # through the decimal text: logarithms are not exact at powers of ten
-        mantissa, _, exponent = f"{near:.{self.digits - 1}e}".partition("e")
+        mantissa, _, exponent = f"{significant(safe, self.digits):.{self.digits - 1}e}".partition("e")
         return self.sign * (int(exponent) * 9 * least + round(float(mantissa) * least) - least)
 
     @property

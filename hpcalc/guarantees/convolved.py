@@ -15,7 +15,7 @@ from hpcalc.guarantees.loss_distribution import MAX_CELLS, composed_losses
 from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, downwards, reaches, upwards
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, log_expm1, round_up, softplus
+from hpcalc.logspace import Array, Prob, Upper, distinct, log_expm1, significant, softplus
 
 _INF = math.inf
 _EPS = float(np.finfo(float).eps)
@@ -70,7 +70,7 @@ def plan_step(steps: Steps) -> float | None:
         fine = min(fine, max(1e-4, scale / 8000.0))
     step = max(fine, 40.0 * scale / MAX_CELLS)
     known = step <= 6.0 * fine and math.isfinite(max(reaches(nodes, kinds.total, LOG_TAIL)))
-    return round_up(step, 6) if known else None
+    return significant(Upper(step), 6) if known else None
 
 
 def _above(steps: Steps, step: float) -> Losses:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import Context, Decimal
 from typing import Any
 
-from hpcalc.logspace import Lower, Upper
+from hpcalc.logspace import Lower, Upper, direction, significant
 
 _MACHINE_DIGITS = 10
 _PEOPLE_DIGITS = 6
-
-
-def _mode(value: float) -> str:
-    return ROUND_CEILING if isinstance(value, Upper) else ROUND_FLOOR if isinstance(value, Lower) else ROUND_HALF_EVEN
-
-
-def significant(value: float, digits: int) -> float:
-    """``value`` rounded to significant decimal digits; its shortest decimal form counts, so ``0.1`` stays ``0.1``."""
-    if not math.isfinite(value) or value == 0.0:
-        return float(value)
-    out = float(Context(prec=digits, rounding=_mode(value)).create_decimal(Decimal(repr(value))))
-    # at the ends of the range the nearest double of the rounded decimal is infinite, or 0
-    return out if math.isfinite(out) and out != 0.0 else float(value)
 
 
 def rounded(document: Any, echo: frozenset[float] = frozenset()) -> Any:
@@ -40,7 +27,7 @@ def rounded(document: Any, echo: frozenset[float] = frozenset()) -> Any:
 
 def fixed(value: float) -> str:
     """A number for people: at least four decimals and four significant digits, rounded to its safe side."""
-    exact, rounding = Decimal(repr(float(value))), _mode(value)
+    exact, rounding = Decimal(repr(float(value))), direction(value)
     place = exact.adjusted() if exact else 0  # 10**place <= |value| < 10**(place + 1)
     if not -5 <= place <= 8:
         kept = 4 if place < 0 else 5

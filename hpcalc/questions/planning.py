@@ -15,7 +15,7 @@ from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
-from hpcalc.logspace import Array, round_down, round_up
+from hpcalc.logspace import Array, Lower, Upper, significant
 from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
@@ -298,7 +298,7 @@ class _Planner:
             if cost is None or cost.single_run is None:
                 return told
             run, alone = "one run that is not tuned", cost.single_run.value
-            price, less = f"ε = {round_up(alone, 5):g}", cost.epsilon < alone
+            price, less = f"ε = {significant(Upper(alone), 5):g}", cost.epsilon < alone
             return f"{told}; it costs less than {run}, {price}" if less else f"{told}; {run} costs {price}"
         if self.kind != "runs":
             more = f"{several}{self._against_quality(fit)}" if len(fit) > 1 else f" that meets {within}"
@@ -339,7 +339,7 @@ def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | N
                 found[family] = worth(family)
         return np.array([-found[family] for family in families])
 
-    negative_binomial = partial(loss, lambda x: {"dist": "tnb", "eta": round_down(math.expm1(x), 4)})
+    negative_binomial = partial(loss, lambda x: {"dist": "tnb", "eta": significant(Lower(math.expm1(x)), 4)})
     binomial = partial(loss, lambda x: {"dist": "binomial", "n": math.ceil(math.exp(x))})
     loss(family_of, ["poisson", "poisson:at-least-one"])
     # log(1 + eta) from eta = -0.95 to 1000, eta with four significant digits

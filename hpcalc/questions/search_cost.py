@@ -17,7 +17,7 @@ from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture, WorstOf
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
-from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, round_up
+from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
@@ -345,9 +345,9 @@ def _least_delta(base: Guarantee, runs: RunCount, sources: list[Bound]) -> float
     if isinstance(runs, Law):
         ends.append(float(runs.log_survival(Prob.from_u(np.array([floor])))[0]))
     for log_least in sorted(ends):
-        least = round_up(math.exp(log_least), 3)
+        least = significant(Upper(math.exp(log_least)), 3)
         for _ in range(2):
             if least < 1.0 and any(source.epsilon(math.log(least)).value < math.inf for source in sources):
                 return least
-            least = round_up(least * (1.0 + 1e-9), 3)
+            least = significant(Upper(least * (1.0 + 1e-9)), 3)
     return None

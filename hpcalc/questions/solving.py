@@ -20,7 +20,7 @@ from hpcalc.errors import InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee
 from hpcalc.laws import RunCount
 from hpcalc.laws.family import LawFamily, family_of
-from hpcalc.logspace import Lower, round_down, round_up
+from hpcalc.logspace import Lower, Upper, significant
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.release import everything, search_pair
@@ -178,7 +178,7 @@ def meets(cost: BoundResult, target: float | None) -> bool:
 
 def price(cost: BoundResult | None) -> str:
     """A cost for people, rounded up."""
-    return f"ε = {round_up(math.inf if cost is None else cost.epsilon, 5):g}"
+    return f"ε = {significant(Upper(math.inf if cost is None else cost.epsilon), 5):g}"
 
 
 def at_mean(family: LawFamily, mean: float) -> Solution:
@@ -270,10 +270,10 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float
 
 def best_rate(cost: Callable[[float], float]) -> float:
     """The sampling rate of two digits, from 0.002 to 0.95, that costs least: ε is not monotone in it."""
-    rates = [round_down(rate, 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
+    rates = [significant(Lower(rate), 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
     for width in (0.2, 0.06, 0.02):
         best = min(rates, key=cost)
-        rates += [round_down(best * (1.0 + step * width), 2) for step in (-1, 1)]
+        rates += [significant(Lower(best * (1.0 + step * width)), 2) for step in (-1, 1)]
         rates = [rate for rate in dict.fromkeys(rates) if rate < 1.0]
     return min(rates, key=cost)
 
@@ -318,7 +318,7 @@ def unreachable(
     least, label = min(costs, key=lambda pair: pair[0])
     search = "the search" if asked.plain else "everything released"
     aim = search if success is None else f"a success probability of {success:g}"
-    shown = f"{round_up(least, 5):g}"
+    shown = f"{significant(Upper(least), 5):g}"
     out = f"target ε = {target:g} at δ = {asked.delta:g} is out of reach: the least {aim} can cost is {shown} ({label})"
     more = f"give {option} {shown} or more, or more noise in every run"
     return TargetOutOfReach(f"{out};\n{more}", {"low": upper(least), "high": None})

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcalc import ZCDP, Gaussian, Poisson, bound, compare
-from hpcalc.logspace import Lower, Upper
+from hpcalc.logspace import Lower, Upper, significant
 from hpcalc.output import render
-from hpcalc.output.digits import fixed, rounded, short, shown, significant
+from hpcalc.output.digits import fixed, rounded, short, shown
 from hpcalc.output.phrases import run_words
 from hpcalc.output.streams import legible
 
