@@ -29,7 +29,7 @@ from hpcalc.bounds.renyi import divergence, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
-from hpcalc.guarantees.mixture import Listed
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, distinct, log_expm1, softplus
 
@@ -198,7 +198,7 @@ class EveryRun(Bound):
 
     @cached_property
     def _all(self) -> Guarantee:
-        if isinstance(self.base, Listed) and self.base.total == self.count:
+        if isinstance(self.base, Mixture) and sum(self.base.counts) == self.count:
             return self.base.every_run
         return repeat(self.base, self.count)
 

@@ -17,7 +17,7 @@ from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profil
 from hpcalc.errors import InvalidInput
 from hpcalc.files import did_you_mean
 from hpcalc.guarantees import Guarantee, compose, repeat
-from hpcalc.guarantees.mixture import Listed, Mixture, WorstOf
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import RunCount, make_law, parse_law
 
 
@@ -94,15 +94,15 @@ def _candidates(case: Case) -> Guarantee:
     parts = tuple(repeat(part, case["compose"] or 1) for part in each)
     names = tuple(str(row.name) for row in rows)
     if case["dist"] == "composition":
-        listed = Listed(parts, names, tuple(row["times"] or 1 for row in rows))
+        counts = tuple(row["times"] or 1 for row in rows)
         case.require(
             ("candidates", not stated, "with --dist composition every row is a run: leave the weights out"),
-            ("k", case["k"] in (None, listed.total), f"the candidates are {listed.total} runs: leave --k out"),
+            ("k", case["k"] in (None, sum(counts)), f"the candidates are {sum(counts)} runs: leave --k out"),
         )
-        return listed
+        return Mixture(parts, None, names, counts)
     told = "times is for --dist composition, where every row is a run: give weights"
     case.require(("candidates", not any(row["times"] for row in rows), told))
-    return WorstOf(parts, names) if weights is None else Mixture(parts, weights, names)
+    return Mixture(parts, weights, names)
 
 
 def candidates_at(case: Case) -> Callable[[float], Guarantee]:
@@ -114,8 +114,7 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
 
     def made(noise: float) -> Guarantee:
         trainings = (_dpsgd(rate, noise, steps) for rate, steps in filter(None, shapes))
-        parts = tuple(repeat(training, case["compose"] or 1) for training in trainings)
-        return WorstOf(parts) if weights is None else Mixture(parts, weights)
+        return Mixture(tuple(repeat(training, case["compose"] or 1) for training in trainings), weights)
 
     return made
 
@@ -171,7 +170,7 @@ def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool 
             return {}
         raise CommandLineError(f"{case.place}--dist is missing: choose the law of K: {', '.join(LAWS)}")
     if case[dist] == "composition" and case["candidates"] is not None:
-        parameters["k"] = getattr(base, "total", 1)
+        parameters["k"] = sum(base.counts) if isinstance(base, Mixture) else 1
     if "pmf" in parameters:
         parameters["pmf"] = read_pmf(parameters["pmf"])
     return {"dist": case[dist], **parameters}
@@ -213,7 +212,7 @@ def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
     if base is None:
         case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
     # the winner is chosen by the data: a further run of it costs what the dearest setting does
-    return WorstOf(base.parts, base.names) if isinstance(base, Mixture) else base
+    return Mixture(base.parts, None, base.names) if isinstance(base, Mixture) else base
 
 
 def _written(case: Case, text: str) -> Case:

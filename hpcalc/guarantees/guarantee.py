@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,11 @@ class Guarantee(ABC):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """The directions that say all."""
+        return (0,) if self.symmetric else (0, 1)
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What was given, as plain data under the names of the command-line options."""
@@ -88,7 +93,7 @@ class Guarantee(ABC):
 
     def region(self, rank: Prob) -> Prob:
         """Largest probability v under one input of an event of probability u under a neighbour; any shape."""
-        curves = [self.tradeoff(direction) for direction in ((0,) if self.symmetric else (0, 1))]
+        curves = [self.tradeoff(side) for side in self.directions]
         images = [certain(rank) if curve is None else curve.region(rank) for curve in curves]
         return Prob(np.max([v.log_u for v in images], axis=0), np.min([v.log_q for v in images], axis=0))
 
@@ -175,6 +180,16 @@ class Guarantee(ABC):
     def region_tolerance(self) -> float:
         """Relative error of ``log_v`` that ``region`` may have (it then errs upwards)."""
         return 1e-13 if self.exact_profile else 1e-7
+
+
+def over_parts(name: str, join: Callable[[Iterable[Any]], Any]) -> Any:
+    """An attribute of a guarantee made of ``parts``: what these say, joined."""
+    return property(lambda self: join(getattr(part, name) for part in self.parts))
+
+
+def sentences(told: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Each sentence once."""
+    return tuple(dict.fromkeys(each for some in told for each in some))
 
 
 def checked_guarantee(value: object) -> Guarantee:

@@ -90,8 +90,7 @@ def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
     known = getattr(guarantee, "pair", guarantee)
     if isinstance(known, DominatingPair):
         return known
-    directions = (0,) if guarantee.symmetric else (0, 1)
-    profiles = [partial(guarantee.log_profile_of, direction) for direction in directions]
+    profiles = [partial(guarantee.log_profile_of, side) for side in guarantee.directions]
     return profile_pair(profiles, tolerance, (guarantee.core.pure_epsilon,))
 
 

@@ -15,7 +15,7 @@ from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, epsilon_at
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, checked_guarantee
-from hpcalc.guarantees.mixture import Mixture, WorstOf
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
@@ -302,14 +302,14 @@ def _single_run(base: Guarantee, asked: Asked) -> Conversion | None:
 
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
     """What each setting would cost if it were the only one."""
-    if not isinstance(base, (Mixture, WorstOf)) or not base.finite:
+    if not isinstance(base, Mixture) or not base.finite:
         return
     for i, part in enumerate(base.parts):
         single = _single_run(part, asked)
         one = math.inf if single is None else single.value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
         whole = min((each.epsilon(asked.log_delta, asked.conversion).value for each in sources), default=one)
-        weight = base.weights[i] if isinstance(base, Mixture) else None
+        weight = base.weights[i] if base.weights else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}
         progress(i + 1, len(base.parts) + 1)

@@ -11,7 +11,7 @@ from enumerated import as_pair, excess, exchanged, mixed, random_two, renyi
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, compose
-from hpcalc.guarantees.mixture import Mixture, WorstOf
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.logspace import Prob
 from hpcalc.lower.conditional import conditional_lower_bound
 
@@ -54,7 +54,7 @@ def test_mixtures_of_random_mechanisms(rng):
 def test_unknown_weights_are_charged_every_mixture(rng):
     for _ in range(30):
         parts, weights = random_mixture(rng)
-        worst = WorstOf(tuple(as_pair(part) for part in parts))
+        worst = Mixture(tuple(as_pair(part) for part in parts))
         assert (excess(worst, mixed(parts, weights)) > -1e-12).all()
         assert (excess(worst.pair, mixed(parts, weights)) > -1e-12).all()
         assert worst.attained_tradeoff() is None
@@ -95,7 +95,7 @@ def test_mixtures_compose():
     assert once < twice < worst
     # the law of the loss is a mechanism's own, so the composition is attained
     assert compose(mixture, mixture).attained_tradeoff() is not None
-    unknown = WorstOf((Gaussian(1.0), Gaussian(4.0)))
+    unknown = Mixture((Gaussian(1.0), Gaussian(4.0)))
     assert compose(unknown, unknown).attained_tradeoff() is None
     assert epsilon_from_profile(compose(unknown, unknown).log_profile, math.log(1e-6)) >= twice
 

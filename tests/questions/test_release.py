@@ -14,7 +14,7 @@ from hpcalc.bounds.exact import ExactBound
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, Gaussian, PureDP
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.guarantees.mixture import WorstOf
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.release import everything, search_pair, total
@@ -79,7 +79,7 @@ def test_what_more_is_released_costs_more():
     sampled = cost("logarithmic", subset=0.3)
     assert sampled < alone < cost("logarithmic", then=(PureDP(0.1),)) < alone + 0.1 + 1e-3
     # the rest of a screened run is charged the maximum of the candidates' profiles
-    either = cost("logarithmic", then=(WorstOf((BASE, Gaussian(4.0))),))
+    either = cost("logarithmic", then=(Mixture((BASE, Gaussian(4.0))),))
     assert either == pytest.approx(3.707, abs=1.5e-3)
 
 
