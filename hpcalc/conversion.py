@@ -65,7 +65,7 @@ def _curve_of(base: Guarantee | RenyiCurve, orders: Array | None) -> RenyiCurve:
     return RenyiCurve(core.rdp, core.orders if orders is None else orders, log_slack, core.pure_epsilon, core)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Conversion:
     """An answer (ε, or log δ where a δ was asked for), the rule that gave it, and the Rényi order that it used."""
 

@@ -35,7 +35,7 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _TAGS = ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Node:
     """A piece of a file: a ``scalar``, a ``list`` or a ``mapping``."""
 

@@ -22,7 +22,7 @@ _FLAT = 60.0  # stands for the logarithm of zero or infinity
 _PATIENCE = 40  # evaluations after which only halving is left: a knob of speed
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Grid:
     """Numbers of ``digits`` significant digits (0: whole numbers) > 0, counted off from the safest to the boldest."""
 
@@ -64,7 +64,7 @@ class Grid:
         return self.index(self.boldest)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Crossing(Generic[T]):
     """The boldest printable number that passes, and the next, which fails, each with its answer, or None."""
 

@@ -61,7 +61,7 @@ class Bound(ABC):
         return self.epsilon(log_delta).value
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RenyiBound(Bound):
     """A bound given by the Rényi curve of the whole search; the rest follows by conversion."""
 

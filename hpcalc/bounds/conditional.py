@@ -127,7 +127,7 @@ def _less(log_p: float, log_v: Array) -> Array:
     return np.where(log_v < log_p, logsubexp(log_p, np.minimum(log_v, log_p)), -np.inf)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RefinedConditional(ProfileBound):
     """The exact price of conditional sampling, for a base that knows its region."""
 

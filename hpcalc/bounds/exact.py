@@ -61,12 +61,12 @@ _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
 _CLOSE, _LOOSE = 2e-6, 1e-3  # relative excess at which a cell is left alone; the same where many ε are asked for
 _ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
-_NEAR = 4e-4  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
+_NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Block:
     """What the bounds of cells are made of: r rows are pieces of x, k columns cells of y or (one more) their ends."""
 
@@ -99,7 +99,7 @@ class Block:
         return best, bound
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Search:
     """Best-of-K on polygons: winners by their pieces, losers by cells."""
 
@@ -326,7 +326,7 @@ def _monotone_path(gain: Array) -> Indices:
     return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Mechanism:
     """The search over one pair of laws, its outcomes ranked along a path of Theorem E and merged into blocks.
 
@@ -374,7 +374,7 @@ class Mechanism:
         return max(float(np.max(logsubexp(a[likely], log_delta) - b[likely])), 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Located:
     """What a search on some pieces found: ε, delta and the losers before each piece, the error that is small enough."""
 

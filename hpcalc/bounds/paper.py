@@ -187,7 +187,7 @@ def composition(base: Guarantee, count: int) -> RenyiBound:
     return _bound("composition", "Section 3.2", rdp, base.orders, count * base.pure_epsilon)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EveryRun(Bound):
     """k runs chosen in any way, each paid for: their composition, adaptive if need be, releases the best among them."""
 

@@ -15,7 +15,7 @@ _MARGIN = 1e-12
 _LEAST_MASS, _STEEPEST, _FURTHEST = 1e-300, 650.0, 700.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Points:
     """Points (x, w) of a polygon, with the complements ``1 - x`` and ``1 - w``, which keep the digits near 1."""
 
@@ -51,7 +51,7 @@ def between(values: Array, rest: Array) -> Array:
     return np.asarray(np.where(values[..., :-1] < 0.5, np.diff(values), -np.diff(rest)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Polygon:
     """A polygon from x = 0 to x = 1: n+1 corners by increasing x, and the slopes of the n edges."""
 

@@ -28,7 +28,7 @@ def with_slack(base: Guarantee, law: Law) -> tuple[Guarantee, Law, float, str]:
     return base.core, law.thin(math.log1p(-base.slack)), added, note
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RefinedPure(Bound):
     """``value``-DP outside an event of probability ``exp(log_added_delta)``."""
 

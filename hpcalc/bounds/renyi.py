@@ -44,7 +44,7 @@ _PIECES = (8, 8, 4, *(2,) * 12)
 _LARGEST = 20_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Enclosure:
     """The curve ``u -> (F(V(u)), F(u))`` at increasing u from 0 to 1, and a polygon that dominates it.
 
@@ -268,7 +268,7 @@ def _first_score(base: Guarantee, score: float) -> float:
     return float(np.maximum(ndtri_exp(inverse.log_u)[0], -_LIMIT))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RefinedRenyi(RenyiBound):
     """R1: Rényi curve of the whole search, from an enclosure that is refined where an answer needs it."""
 

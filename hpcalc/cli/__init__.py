@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -18,9 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in _THREADS:
             os.environ.setdefault(name, "1")
-        if argv is None and not sys.warnoptions:
-            # stderr says what concerns the user; Python's own warnings concern developers, who ask with -W
-            warnings.simplefilter("ignore")
+        if argv is None:
+            gc.disable()  # answers leave no cycles behind, and looking for them takes a fifteenth of a short one
+            if not sys.warnoptions:
+                # stderr says what concerns the user; Python's own warnings concern developers, who ask with -W
+                warnings.simplefilter("ignore")
         from hpcalc.cli.app import run
 
         return run(sys.argv[1:] if argv is None else argv)

@@ -69,7 +69,7 @@ SUMMARIES = {
 COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Given:
     """An option as it was given in one place."""
 

@@ -33,7 +33,7 @@ def _all_orders(orders: Iterable[Array | None]) -> Array | None:
     return distinct(np.concatenate(known)) if known else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Mixture(Guarantee):
     """Each run draws one of the settings, with ``weights`` that do not depend on the data: rescaled to sum to 1.
 

@@ -30,7 +30,7 @@ _NEAR_ONE = 1e-4  # below order 1 + this the divergence of the order above is gi
 _MARGIN = 4e-14  # covers the rounding of a moment's logarithm, times its order
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DominatingPair(Guarantee):
     """A pair of laws (P, Q) with finitely many outcomes that dominates one run; direction 1 is (Q, P).
 

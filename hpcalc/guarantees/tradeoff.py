@@ -28,7 +28,7 @@ class Tails(NamedTuple):
     q_below: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tradeoff:
     """Points of W with supporting slopes, by increasing x from 0 to 1; the points are on or below W.
 

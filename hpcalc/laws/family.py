@@ -125,7 +125,7 @@ def parse_law(text: str) -> dict[str, object]:
     return {**out, "pmf": table} if table else out
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class LawFamily:
     """A law of K but for its scale parameter."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -23,9 +24,8 @@ from hpcalc.logspace import Array, Prob, distinct, log1mexp, logsumexp
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
 ONE = ZERO.complement()
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-# 1/12, -1/360, 1/1260, ...: Bernoulli numbers B_2j / (2j (2j-1)), enough for an ulp from x = 10 on.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+# Bernoulli numbers B_2j / (2j (2j-1)), from j = 8 down to 1: enough for an ulp from x = 10 on.
+_STIRLING = (-3617 / 122400, 1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 HEAD = 4096  # so many probabilities of a law are tabulated
 _TIE = 1e-13  # a probability this close (relatively) to the asked one is taken to reach it
 _LARGEST_RUNS = 10**300
@@ -53,7 +53,7 @@ def stirling_correction(x: Array | float) -> Array:
     """``log Gamma(x) - (x - 1/2) log x + x - log(2 pi)/2`` for ``x > 0``."""
     x = np.asarray(x, dtype=float)
     inverse = 1.0 / np.maximum(x, 10.0)  # whose square may underflow, where that of x would overflow
-    out = np.asarray(np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING) * inverse, dtype=float)
+    out = np.asarray(np.polyval(_STIRLING, inverse * inverse) * inverse, dtype=float)
     small = x < 10.0
     if small.any():
         y = x[small]
@@ -100,6 +100,12 @@ def log_binomial_pmf(k: Array, n: int, p: float) -> Array:
     return np.where(k <= n, parts - log_poisson_pmf(np.array(n), n), -np.inf)
 
 
+@cache
+def _legendre() -> tuple[Array, Array]:
+    nodes, weights = np.polynomial.legendre.leggauss(20)  # loaded where it is used, which is not on the quick path
+    return nodes, weights
+
+
 def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: float, bend: float) -> float:
     """``log`` of the integral of ``exp(log_g)`` over ``[lo, hi]`` for a concave ``log_g`` with its maximum at ``peak``.
 
@@ -120,8 +126,9 @@ def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: fl
             near = np.clip(bend + np.arange(-40.0, 41.0), min(peak, last), max(peak, last))
             cuts = distinct(np.concatenate([np.linspace(peak, last, 11), near]))
             half = 0.5 * np.diff(cuts)[:, None]
-            points = cuts[:-1, None] + half * (_NODES + 1.0)
-            parts.append(log_g(points.ravel()) + np.log(half * _WEIGHTS).ravel())
+            nodes, weights = _legendre()
+            points = cuts[:-1, None] + half * (nodes + 1.0)
+            parts.append(log_g(points.ravel()) + np.log(half * weights).ravel())
     return float(logsumexp(np.concatenate(parts)))
 
 

@@ -49,7 +49,7 @@ class Blocks(Protocol):
     def log_density(self, rank: Prob) -> Array: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Limits:
     """What a Rényi curve allows at some orders: orders less 1, moments ``(a-1) D_a``, and the largest loss."""
 
@@ -159,7 +159,7 @@ def _posterior(log_q: Array, loss: Array) -> Array:
     return log_p - logsumexp(log_p, axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Candidates:
     """Mechanisms by columns x, shape (3, n).
 

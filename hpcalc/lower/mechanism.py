@@ -17,7 +17,7 @@ DOMINATING = "dominating pair"
 _MARGIN = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class LowerBound:
     """A lower bound on the whole search's ε at the given δ: no analysis under the same assumptions can report less."""
 

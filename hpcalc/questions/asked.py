@@ -17,7 +17,7 @@ from hpcalc.logspace import Array
 from hpcalc.questions.rows import known
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Asked:
     """δ, the bounds that may be used, how the search was run and what else is released; all as ``bound`` takes it."""
 

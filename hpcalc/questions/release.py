@@ -38,7 +38,7 @@ _BEYOND = 10.0  # log delta is followed so much further down than asked; what is
 _NODES = 1e-2  # of delta, between nodes of a search's profile
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Everything(Bound):
     """What is known of everything released."""
 

@@ -32,7 +32,7 @@ _MOST = 10**15  # compositions that are paid for
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Evaluated:
     """One bound at the δ asked for: its ε (inf if it gives none), with the Rényi order and conversion rule it has."""
 
