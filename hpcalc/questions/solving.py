@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hpcalc.answer import Answer
-from hpcalc.bounds import bounds_for, named_by
+from hpcalc.bounds import bounds_for
 from hpcalc.catalog import GUARANTEES
 from hpcalc.errors import InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee
@@ -68,7 +68,7 @@ class Accountant:
     def probes(self, base: Guarantee, runs: RunCount, method: str | None = None) -> dict[str, float]:
         """ε to three digits or more, method by method: no bounds, but cheap. The paper's are asked where alone."""
         self.tick()
-        found = bounds_for(base, runs, self.asked.restricted, method or self.asked.method)
+        found = bounds_for(base, self.asked.law(runs), self.asked.restricted, method or self.asked.method)
         quick = [item for item in found if item.name.startswith("refined") or item.name == "composition"]
         return {item.name: item.probe(self.asked.log_delta) for item in quick or found}
 
@@ -77,39 +77,33 @@ class Accountant:
     ) -> Crossing[BoundResult | None]:
         """The boldest number of a grid at which the whole search costs at most ``target``, by ``bound`` itself.
 
-        ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. One method
-        alone is asked: first Theorem E where privacy losses are known, else the Rényi bound, which is the cheapest,
-        then the one whose probe wins where that led. A bound lies above its probe: where no other probe comes near,
-        that method decides.
+        ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. The least
+        probe leads near the answer, and ``bound`` settles it: by that method alone where no other probe comes near.
         """
+        method: str | None = None
+        close, found, here = list[str](), None, start
+        rough = replace(grid, digits=min(grid.digits, 4))
 
-        def search(method: str | None, here: float) -> Crossing[BoundResult | None]:
-            def priced(x: float) -> tuple[float, BoundResult | None]:
-                if method is not None and not self.certify:
-                    return self.probes(*inputs(x), method).get(method, math.inf), None
-                answer = self.cost(*inputs(x), method=method)
-                return answer.epsilon, answer
+        def probed(x: float) -> tuple[float, BoundResult | None]:
+            return min(self.probes(*inputs(x), method).values(), default=math.inf), None
 
-            among = grid if self.certify else replace(grid, digits=min(grid.digits, 4))
-            return last_passing(priced, target, among, here)
+        def priced(x: float) -> tuple[float, BoundResult | None]:
+            answer = self.cost(*inputs(x), method=method)
+            return answer.epsilon, answer
 
-        here = grid.value(min(max(grid.index(start), grid.first), grid.last))
-        plain = self.asked.plain and self.asked.density is None
-        first = "refined-rdp" if inputs(here)[0].loss_steps() is None else "refined-region"
-        method = first if plain and named_by(self.asked.method)(first) else None
-        for _ in range(3 if plain else 0):
-            found = None if method is None else search(method, here)
-            here = here if found is None else found.value or found.beyond or here
-            rivals = self.probes(*inputs(here))
-            best = min(rivals, key=rivals.__getitem__, default=None)
-            if best is not None and best == method and found is not None:
-                cost, least = found.answer or found.refused, rivals.pop(best)
-                nearest = min(rivals.values(), default=math.inf)
-                if least < math.inf and (cost is None or nearest > cost.epsilon * _CLEARLY):
-                    return found
+        for _ in range(3 if self.asked.plain else 0):
+            probes = self.probes(*inputs(here))
+            ranked = sorted(probes, key=probes.__getitem__)
+            close = [name for name in ranked if probes[name] <= probes[ranked[0]] * _CLEARLY < math.inf]
+            if found is not None and (method in close or not close):
                 break
-            method = best
-        return search(None, here)
+            method = close[0] if close else None
+            found = last_passing(probed, target, rough, here)
+            if not self.certify:
+                return found
+            here = found.value or found.beyond or here
+        method = close[0] if len(close) == 1 else None
+        return last_passing(priced, target, grid if self.certify else rough, here)
 
 
 @dataclass(frozen=True)
