@@ -18,7 +18,6 @@ import numpy as np
 from hpcalc.logspace import Array, Lower, Upper, significant
 
 T = TypeVar("T")
-_FLAT = 60.0  # stands for the logarithm of zero or infinity
 _PATIENCE = 40  # evaluations after which only halving is left: a knob of speed
 
 
@@ -78,8 +77,7 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
     """The boldest number of a grid at which the first of ``function``'s two answers stays at or below ``target`` > 0.
 
     It rises towards bolder numbers, up to small noise. Secant steps on its logarithm against that of the number, from
-    ``start`` on, bracket the answer; then false position with the Illinois rule (Dowell and Jarratt, BIT 11, 1971), and
-    plain halving where that takes too long, so that noise and jumps cost little.
+    ``start`` on, bracket the answer, and :func:`neighbours` settles it.
 
     Examples
     --------
@@ -91,13 +89,13 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
     answers: dict[int, tuple[float, T]] = {}
 
     def excess(index: int) -> float:
-        """``log(epsilon / target)``, above 0 exactly where the number fails."""
+        """``log(epsilon / target)``, above 0 exactly where the number fails; infinite where there is no logarithm."""
         if index not in answers:
             answers[index] = function(grid.value(index))
         value = answers[index][0]
         passes, ratio = value <= target, value / target  # NaN fails
-        size = math.log(ratio) if 0.0 < ratio < math.inf else -_FLAT if passes else _FLAT
-        return min(max(size, -_FLAT if passes else 1e-300), 0.0 if passes else _FLAT)
+        size = math.log(ratio) if 0.0 < ratio < math.inf else -math.inf if passes else math.inf
+        return min(size, 0.0) if passes else max(size, 1e-300)
 
     def place(index: int) -> float:
         return sign * math.log(grid.value(index))
@@ -115,17 +113,9 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
         ahead = position(_next_place([(place(i), excess(i)) for i in answers], 1.0 if high is None else -1.0))
         index = max(ahead, index + 1) if high is None else min(ahead, index - 1)
     if low is not None and high is not None:
-        below, above, kept = excess(low), excess(high), 0
-        while high - low > 1:
-            index = (low + high) // 2
-            if abs(below) < _FLAT and above < _FLAT and len(answers) < _PATIENCE:
-                share = below / (below - above)
-                index = min(max(position(place(low) + share * (place(high) - place(low))), low + 1), high - 1)
-            size = excess(index)
-            if size <= 0.0:
-                low, below, above, kept = index, size, above / (2.0 if kept > 0 else 1.0), 1
-            else:
-                high, above, below, kept = index, size, below / (2.0 if kept < 0 else 1.0), -1
+        low, high = neighbours(
+            excess, low, high, lambda low, high, share: position(place(low) + share * (place(high) - place(low)))
+        )
 
     def at(index: int | None) -> tuple[float | None, T | None]:
         return (None, None) if index is None else (grid.value(index), answers[index][1])
@@ -137,13 +127,37 @@ def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
     """Where to look next while nothing brackets the answer: a little beyond where the secant crosses zero."""
     here, size = trail[-1]
     widest = 1.0 + 2.0 ** max(len(trail) - 2, 0)
-    usable = sorted((point for point in trail if abs(point[1]) < _FLAT), key=lambda point: abs(point[1]))
+    usable = sorted((point for point in trail if math.isfinite(point[1])), key=lambda point: abs(point[1]))
     if len(usable) > 1 and usable[0][1] != usable[1][1]:
         (x0, g0), (x1, g1) = usable[:2]
         reach = (x0 - g0 * (x1 - x0) / (g1 - g0) - here) * towards
         if reach > 0.0:
             return here + towards * min(max(1.05 * reach, 1e-5), 100.0 * widest)
     return here + towards * min(20.0 * abs(size) + 1e-5, 1.0) * widest  # a first guess that is close is not left by far
+
+
+def neighbours(
+    excess: Callable[[int], float],
+    low: int,
+    high: int,
+    between: Callable[[int, int, float], int],
+    step: Callable[[int], int] = lambda low: 1,
+) -> tuple[int, int]:
+    """The last place that passes, with an excess <= 0, and the first that fails, no more than a step from each other.
+
+    False position with the Illinois rule (Dowell and Jarratt, BIT 11, 1971), ``between`` being the place at a share of
+    the way; plain halving where an end is infinite or where it takes too long, so that noise and jumps cost little.
+    """
+    below, above, kept, looks = excess(low), excess(high), 0, 0
+    while (least := step(low)) < high - low:
+        share = below / (below - above) if math.isfinite(below - above) and looks < _PATIENCE else 0.5
+        index = min(max(between(low, high, share), low + least), high - least)
+        size, looks = excess(index), looks + 1
+        if size <= 0.0:
+            low, below, above, kept = index, size, above / (2.0 if kept > 0 else 1.0), 1
+        else:
+            high, above, below, kept = index, size, below / (2.0 if kept < 0 else 1.0), -1
+    return low, high
 
 
 def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:

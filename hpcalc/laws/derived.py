@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law, whole_number
+from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law, safe_exp, whole_number
 from hpcalc.laws.probabilities import sharper
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
@@ -44,6 +43,10 @@ class AtLeastOne(Law):
 
     def __post_init__(self) -> None:
         _check(self.law, "at_least_one", True)
+        law = self.law
+        log_mean, spread = law.log_mean - law.log_prob_run, law.sd / math.exp(0.5 * law.log_prob_run)
+        sd = math.sqrt(max(spread**2 - safe_exp(log_mean) ** 2 * law.prob_zero, 0.0)) if law.prob_zero else law.sd
+        vars(self).update(log_mean=log_mean, sd=sd)
 
     @classmethod
     def of(cls, law: RunCount) -> Law:
@@ -52,17 +55,6 @@ class AtLeastOne(Law):
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), "at_least_one": True}
-
-    @property
-    def log_mean(self) -> float:
-        return self.law.log_mean - self.law.log_prob_run
-
-    @property
-    def sd(self) -> float:
-        if math.isinf(self.law.log_prob_zero):
-            return self.law.sd
-        spread = self.law.sd / math.exp(0.5 * self.law.log_prob_run)
-        return math.sqrt(max(spread**2 - self.mean**2 * self.law.prob_zero, 0.0))
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
@@ -94,11 +86,16 @@ class _Cut(Tabular):
     name = of_law("name")
 
     def __post_init__(self) -> None:
-        cutoff = whole_number(self.option, self.m, 1)
-        _check(self.law, self.option, cutoff)
-        remedy = f"give at most {_LARGEST_CUTOFF}, or leave it out"
-        require((self.option, cutoff, cutoff <= _LARGEST_CUTOFF, remedy))
-        object.__setattr__(self, "m", cutoff)
+        m = whole_number(self.option, self.m, 1)
+        _check(self.law, self.option, m)
+        require((self.option, m, m <= _LARGEST_CUTOFF, f"give at most {_LARGEST_CUTOFF}, or leave it out"))
+        object.__setattr__(self, "m", m)
+        k = np.arange(m + 1.0)
+        self._tabulate(k, self._cut(self.law.log_pmf(k)))
+
+    @abstractmethod
+    def _cut(self, log_p: Array) -> Array:
+        """``log`` of the probabilities of 0, 1, ..., m, from those before the cut."""
 
     @classmethod
     def of(cls, law: RunCount, m: int) -> Law:
@@ -108,16 +105,6 @@ class _Cut(Tabular):
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), self.option: self.m}
-
-    @abstractmethod
-    def _log_p(self, k: Array) -> Array:
-        """``log`` of the probabilities of 0, 1, ..., m."""
-
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        k = np.arange(self.m + 1.0)
-        log_p = self._log_p(k)
-        return k[log_p > -np.inf], log_p[log_p > -np.inf]
 
 
 @dataclass(frozen=True)
@@ -136,19 +123,14 @@ class AtMost(_Cut):
 
     option: ClassVar[str] = "max_runs"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        left = "has probability 0" if math.isinf(self.log_kept) else "leaves only K = 0"
-        some = bool(np.isfinite(self.law.log_pmf(np.arange(1.0, self.m + 1.0))).any())
-        require(("max_runs", self.m, some, f"give more: K <= {self.m} {left}"))
+    log_kept: ClassVar[float]  # log P[K <= m] under the law before the condition, set when made
 
-    def _log_p(self, k: Array) -> Array:
-        return self.law.log_pmf(k) - self.log_kept
-
-    @cached_property
-    def log_kept(self) -> float:
-        """``log P[K <= m]`` under the law before the condition."""
-        return float(logsumexp(self.law.log_pmf(np.arange(self.m + 1.0))))
+    def _cut(self, log_p: Array) -> Array:
+        log_kept = float(logsumexp(log_p))
+        left = "has probability 0" if math.isinf(log_kept) else "leaves only K = 0"
+        require(("max_runs", self.m, bool(np.isfinite(log_p[1:]).any()), f"give more: K <= {self.m} {left}"))
+        vars(self).update(log_kept=log_kept)
+        return log_p - log_kept
 
 
 @dataclass(frozen=True)
@@ -167,8 +149,8 @@ class Clamped(_Cut):
 
     option: ClassVar[str] = "clamp_runs"
 
-    def _log_p(self, k: Array) -> Array:
-        return np.append(self.law.log_pmf(k[:-1]), self.law.log_sf(self.m - 1))
+    def _cut(self, log_p: Array) -> Array:
+        return np.append(log_p[:-1], self.law.log_sf(self.m - 1))
 
 
 def _scaled(rank: Prob, factor: float) -> Prob:

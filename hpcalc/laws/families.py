@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from hpcalc.errors import require
-from hpcalc.laws.law import Echo, Law, SameCount, checked_keep, positive, probability, safe_exp, whole_number
+from hpcalc.laws.law import Echo, Law, SameCount, positive, probability, whole_number
 from hpcalc.laws.probabilities import ONE, log_binomial_pmf, log_integral, log_mean_exp, log_poisson_pmf, times
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, softplus
 
@@ -25,11 +23,7 @@ class AffinePower(Law):
     """
 
     affine_power = True
-
-    @property
-    @abstractmethod
-    def _affine(self) -> tuple[int, float, float]:
-        """The numbers s, r and log x."""
+    _affine: tuple[int, float, float]  # s, r and log x
 
     def _fall(self, log_y: Array | float) -> Array:
         """``log(1 + s y) / s``; at s = -1 and y = 1 a number that is large enough."""
@@ -127,34 +121,19 @@ class Poisson(AffinePower):
     name: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", positive("mu", self.mu))
+        mu = positive("mu", self.mu)
+        vars(self).update(mu=mu, mean=mu, sd=math.sqrt(mu), log_prob_zero=-mu, _affine=(0, mu, 0.0))
 
     @classmethod
     def with_mean(cls, mean: float) -> Poisson:
         """Poisson law of the given mean, > 0."""
         return cls(positive("mean", mean))
 
-    @property
-    def mean(self) -> float:
-        return self.mu
-
-    @property
-    def sd(self) -> float:
-        return math.sqrt(self.mu)
-
-    @property
-    def log_prob_zero(self) -> float:
-        return -self.mu
-
-    @property
-    def _affine(self) -> tuple[int, float, float]:
-        return 0, self.mu, 0.0
-
     def log_pmf(self, k: Array) -> Array:
         return log_poisson_pmf(k, self.mu)
 
     def thin(self, log_keep: float) -> Poisson:
-        return Poisson(self.mu * math.exp(checked_keep(log_keep)))
+        return Poisson(self.mu * math.exp(log_keep))
 
 
 @dataclass(frozen=True)
@@ -179,7 +158,10 @@ class Binomial(AffinePower):
     name: ClassVar[str] = "binomial"
 
     def __post_init__(self) -> None:
-        vars(self).update(n=whole_number("n", self.n, 1), p=probability("p", self.p))
+        n, p = whole_number("n", self.n, 1), probability("p", self.p)
+        vars(self).update(n=n, p=p, mean=n * p, sd=math.sqrt(n * p * (1.0 - p)), max_runs=n)
+        log_prob_zero = n * math.log1p(-p) if p < 1.0 else -math.inf
+        vars(self).update(log_prob_zero=log_prob_zero, _affine=(-1, n, math.log(p)))
 
     @classmethod
     def with_mean(cls, mean: float, *, n: int) -> Binomial:
@@ -187,26 +169,6 @@ class Binomial(AffinePower):
         number, count = positive("mean", mean), whole_number("n", n, 1)
         require(("mean", mean, number <= count, f"give at most n = {count}, or a larger n"))
         return cls(count, number / count)
-
-    @property
-    def mean(self) -> float:
-        return self.n * self.p
-
-    @property
-    def sd(self) -> float:
-        return math.sqrt(self.n * self.p * (1.0 - self.p))
-
-    @property
-    def log_prob_zero(self) -> float:
-        return self.n * math.log1p(-self.p) if self.p < 1.0 else -math.inf
-
-    @property
-    def max_runs(self) -> int | None:
-        return self.n
-
-    @property
-    def _affine(self) -> tuple[int, float, float]:
-        return -1, self.n, math.log(self.p)
 
     def _fall_at(self, rank: Prob) -> Array:
         return -rank.log_q if self.p == 1.0 else super()._fall_at(rank)
@@ -221,10 +183,8 @@ class Binomial(AffinePower):
         return (self.n - 1.0) * epsilon if self.p == 1.0 else super().gain_at_edge(epsilon)
 
     def thin(self, log_keep: float) -> Binomial:
-        against = (1.0 - self.p) * safe_exp(-checked_keep(log_keep))
-        p = self.p / (self.p + against)
-        require(("log_keep", log_keep, p > 0.0, "give a delta0 further from 1"))
-        return self if self.p == 1.0 else Binomial(self.n, p)
+        against = (1.0 - self.p) * math.exp(-log_keep)
+        return self if self.p == 1.0 else Binomial(self.n, self.p / (self.p + against))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -273,9 +233,5 @@ class AnyRuns(SameCount):
     name: ClassVar[str] = "composition"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", self.law.k)
-
-    @cached_property
-    def law(self) -> Fixed:  # type: ignore[override]
-        """The law of K, which is k."""
-        return Fixed(self.k)
+        law = Fixed(self.k)
+        vars(self).update(k=law.k, law=law)

@@ -14,10 +14,13 @@ import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.probabilities import HEAD, ONE, ZERO, Inverse, log_integral, sharper
+from hpcalc.laws.probabilities import ONE, ZERO, log_integral, sharper
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
+from hpcalc.solve import neighbours
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
+_HEAD = 4096  # so many probabilities of a law are tabulated
+_TIE = 1e-13  # a probability this close (relatively) to the asked one is taken to reach it
 
 
 def positive(name: str, value: object) -> float:
@@ -43,12 +46,6 @@ def whole_number(name: str, value: object, least: int) -> int:
     return int(number)
 
 
-def checked_keep(log_keep: float) -> float:
-    """The logarithm of a probability > 0."""
-    remedy = "give log(1 - delta0) with 0 <= delta0 < 1"
-    return checked_number("log_keep", log_keep, remedy, lambda x: -math.inf < x <= 0.0)
-
-
 def safe_exp(x: float) -> float:
     """``exp(x)``, inf where it exceeds the largest double."""
     return math.exp(x) if x < 709.78 else math.inf
@@ -57,44 +54,33 @@ def safe_exp(x: float) -> float:
 class RunCount(ABC):
     """Law of the number of runs of a search.
 
-    Subclasses are frozen dataclasses, hashable, and compare by their parameters.
+    Subclasses are frozen dataclasses, hashable, and compare by their parameters. ``sd``, and ``mean`` or ``log_mean``,
+    are properties or set when the law is made.
     """
 
     name: ClassVar[str]
+    sd: float  #: standard deviation of K
+    log_prob_zero: float = -math.inf  #: ``log P[K = 0]``
+    max_runs: int | None = None  #: the largest possible K, or None if there is none
 
     def parameters(self) -> Echo:
         """Parameters as the command line names them, in its order."""
         return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
-    @property
+    @cached_property
     def log_mean(self) -> float:
         """Natural logarithm of ``E[K]``; a law gives this or the next."""
         return math.log(self.mean)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """``E[K]`` (inf where it exceeds the largest double)."""
         return safe_exp(self.log_mean)
 
     @property
-    @abstractmethod
-    def sd(self) -> float:
-        """Standard deviation of K."""
-
-    @property
-    def log_prob_zero(self) -> float:
-        """``log P[K = 0]``, ``-inf`` if K is never 0."""
-        return -math.inf
-
-    @property
     def prob_zero(self) -> float:
         """``P[K = 0]``."""
         return math.exp(self.log_prob_zero)
-
-    @property
-    def max_runs(self) -> int | None:
-        """The largest possible K, or None if there is none."""
-        return None
 
     @abstractmethod
     def log_pmf(self, k: Array) -> Array:
@@ -106,7 +92,7 @@ class RunCount(ABC):
 
     def log_cdf(self, k: int) -> float:
         """``log P[K <= k]`` for ``k >= 0``."""
-        if k < HEAD:
+        if k < _HEAD:
             return min(float(logsumexp(self.log_pmf(np.arange(k + 1.0)))), 0.0)
         return float(log1mexp(self.log_sf(k)))
 
@@ -120,8 +106,8 @@ class RunCount(ABC):
         55
         """
         number = checked_number("p", p, "give a probability between 0 and 1", lambda x: 0.0 < x < 1.0)
-        below, above = self._inverses
-        return above(-math.log(1.0 - number)) if number > 0.5 else below(math.log(number))
+        upper = number > 0.5
+        return self._inverse(upper, math.log(1.0 - number if upper else number))
 
     def sample(self, rng: random.Random) -> int:
         """Draw one K by inversion of its distribution function, with random bits from ``rng``.
@@ -129,21 +115,40 @@ class RunCount(ABC):
         The uniform number has 256 bits counted from the nearer end, so tails far below 2^-53 are drawn too.
         """
         require(("dist", self.name, self.name not in NOT_DRAWN, NOT_DRAWN.get(self.name, "")))
-        below, above = self._inverses
-        upper = rng.getrandbits(1)
-        log_tail = math.log((2 * rng.getrandbits(256) + 1) / (1 << 258))  # of a uniform number in (0, 1/2)
-        return above(-log_tail) if upper else below(log_tail)
-
-    def _log_rarity(self, k: int) -> float:
-        return -self.log_sf(k)  # a method, as a law that was drawn from must pickle
+        upper = bool(rng.getrandbits(1))
+        return self._inverse(upper, math.log((2 * rng.getrandbits(256) + 1) / (1 << 258)))  # uniform in (0, 1/2)
 
     @cached_property
-    def _inverses(self) -> tuple[Inverse, Inverse]:
-        """Where ``log P[K <= k]``, and where ``-log P[K > k]``, comes up to what is asked."""
-        p = np.exp(self.log_pmf(np.arange(float(HEAD))))
-        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(HEAD - 1)))[::-1])[::-1]
+    def _heads(self) -> tuple[Array, Array]:
+        """``log P[K <= k]`` and ``-log P[K > k]`` for the first k."""
+        p = np.exp(self.log_pmf(np.arange(float(_HEAD))))
+        above = np.cumsum(np.append(p[1:], math.exp(self.log_sf(_HEAD - 1)))[::-1])[::-1]
         with np.errstate(divide="ignore"):
-            return Inverse(np.log(np.cumsum(p)), self.log_cdf), Inverse(-np.log(above), self._log_rarity)
+            return np.log(np.cumsum(p)), -np.log(above)
+
+    def _inverse(self, upper: bool, log_tail: float) -> int:
+        """The least k at which ``P[K > k]`` has fallen to a tail, or ``P[K <= k]`` has come up to it, 1/2 at most."""
+        goal = -log_tail if upper else log_tail
+        k = int(np.searchsorted(self._heads[upper], goal - _TIE))
+        if k < _HEAD:
+            return k
+
+        def excess(k: int) -> float:
+            size = (-self.log_sf(k) if upper else self.log_cdf(k)) - goal + _TIE
+            return size if abs(size) < 10.0 else math.copysign(math.inf, size)
+
+        # beyond t standard deviations lies at most 1/(1 + t^2) (Cantelli); max and min pass over a NaN, inf - inf
+        here, there = 1.5 * self.sd, self.sd * safe_exp(-0.5 * log_tail)
+        least, most = self.mean - (here if upper else there), self.mean + (there if upper else here)
+        low, high = int(max(_HEAD - 1.0, least * (1.0 - 1e-12) - 1.0)), int(min(1e300, most * (1.0 + 1e-12) + 1.0))
+        remedy = "K is that large here; give a larger gamma"
+        require(("quantile", f"above {float(high):g}", excess(high) > 0.0, remedy))
+        # tails, logarithms with errors of 1e-14, do not tell closer numbers from each other
+        return neighbours(
+            excess, low, high,
+            lambda low, high, share: low + int(low * math.expm1(share * math.log1p((high - low) / low))),
+            lambda low: 1 if low < 1 << 53 else low >> 35,
+        )[1]  # fmt: skip
 
 
 def checked_law(value: object) -> RunCount:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.laws.families import AffinePower
-from hpcalc.laws.law import Echo, SameCount, checked_keep, mean_of_some, probability, safe_exp
+from hpcalc.laws.law import Echo, SameCount, mean_of_some, probability, safe_exp
 from hpcalc.laws.probabilities import log_beta, log_mean_exp, times
 from hpcalc.logspace import Array, log1mexp, log_expm1
 
@@ -50,6 +49,7 @@ class TruncatedNegativeBinomial(AffinePower):
     gamma: float = field(compare=False)  # as typed; 0.0 where it lies below the smallest double
     name: ClassVar[str] = "tnb"
     _shape: ClassVar[float | None] = None  # eta, where the law's name says it
+    _log_not_gamma: ClassVar[float]  # set when made
 
     def __init__(self, eta: float, gamma: float) -> None:
         number = probability("gamma", gamma)
@@ -60,7 +60,14 @@ class TruncatedNegativeBinomial(AffinePower):
         if self._shape is not None and shape != self._shape:
             raise InvalidInput("eta", eta, f"a {self.name} law has eta {self._shape:g}: leave it out")
         number = checked_number("gamma", log_gamma, "give log gamma <= 0, finite", lambda x: -math.inf < x <= 0.0)
+        log_mean = _log_mean(shape, -number)
+        # Var / E[K] = E[K(K-1)]/E[K] + 1 - E[K] = 1/gamma - eta X / (gamma^-eta - 1) with X = (1-gamma)/gamma, whose
+        # last term is gamma^eta E[K]
+        share = -math.expm1(min(log_mean + (1.0 + shape) * number, 0.0))
+        sd = safe_exp(0.5 * (log_mean - number)) * math.sqrt(share)
         vars(self).update(eta=shape + 0.0, log_gamma=number + 0.0, gamma=gamma)  # no -0.0
+        vars(self).update(log_mean=log_mean, sd=sd, max_runs=1 if number == 0.0 else None)
+        vars(self).update(_affine=(1, shape, float(log_expm1(-number))), _log_not_gamma=float(log1mexp(number)))
 
     @classmethod
     def from_log_gamma(cls, eta: float, log_gamma: float) -> Self:
@@ -90,29 +97,6 @@ class TruncatedNegativeBinomial(AffinePower):
         scale: Echo = {"gamma": self.gamma} if self.log_gamma > -708.0 else {"log_gamma": self.log_gamma}
         return {"eta": self.eta, **scale} if self._shape is None else scale
 
-    @cached_property
-    def _affine(self) -> tuple[int, float, float]:
-        return 1, self.eta, float(log_expm1(-self.log_gamma))
-
-    @cached_property
-    def _log_not_gamma(self) -> float:
-        return float(log1mexp(self.log_gamma))
-
-    @cached_property
-    def log_mean(self) -> float:
-        return _log_mean(self.eta, -self.log_gamma)
-
-    @cached_property
-    def sd(self) -> float:
-        # Var / E[K] = E[K(K-1)]/E[K] + 1 - E[K] = 1/gamma - eta X / (gamma^-eta - 1) with X = (1-gamma)/gamma, whose
-        # last term is gamma^eta E[K]
-        share = -math.expm1(min(self.log_mean + (1.0 + self.eta) * self.log_gamma, 0.0))
-        return safe_exp(0.5 * (self.log_mean - self.log_gamma)) * math.sqrt(share)
-
-    @property
-    def max_runs(self) -> int | None:
-        return 1 if self.log_gamma == 0.0 else None
-
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
         some, shape = np.maximum(k, 1.0), 1.0 + self.eta
@@ -122,15 +106,11 @@ class TruncatedNegativeBinomial(AffinePower):
         return np.asarray(np.where(k >= 1.0, out, -np.inf), dtype=float)
 
     def log_sf(self, k: int) -> float:
-        if k <= 0:
-            return 0.0
         if self.eta == 1.0 or self.log_gamma == 0.0:
-            return k * self._log_not_gamma
+            return float(times(k, self._log_not_gamma))
         return super().log_sf(k)
 
     def thin(self, log_keep: float) -> Self:
-        if checked_keep(log_keep) == 0.0:
-            return self  # gamma as typed
         return self.from_log_gamma(self.eta, float(log1mexp(self._log_not_gamma + log_keep)))
 
 
@@ -196,21 +176,13 @@ class Threshold(SameCount):
     name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "accept", probability("accept", self.accept))
+        accept = probability("accept", self.accept)
+        vars(self).update(accept=accept, law=Geometric(accept))
 
     @classmethod
     def with_mean(cls, mean: float) -> Threshold:
         """The law of the given mean number of runs, >= 1."""
         return cls(1.0 / mean_of_some(mean))
-
-    @cached_property
-    def law(self) -> Geometric:  # type: ignore[override]
-        """The geometric law of K at that bound."""
-        return Geometric(self.accept)
-
-    @property
-    def mean(self) -> float:
-        return 1.0 / self.accept
 
 
 def _log_mean(eta: float, size: float) -> float:

@@ -1,4 +1,4 @@
-"""Probabilities of discrete laws, their tail integrals and quantiles, in log space, without SciPy.
+"""Probabilities of discrete laws and their tail integrals, in log space, without SciPy.
 
 Probabilities are evaluated by Loader's saddle-point form (a deviance plus Stirling corrections), which keeps all its
 digits where a difference of log-gammas has none left. A tail is the integral of a log-concave function, by
@@ -12,13 +12,11 @@ C. Loader, "Fast and accurate computation of binomial probabilities", 2000.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput
 from hpcalc.logspace import Array, Prob, distinct, log1mexp, logsumexp
 
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
@@ -26,9 +24,6 @@ ONE = ZERO.complement()
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 # Bernoulli numbers B_2j / (2j (2j-1)), from j = 8 down to 1: enough for an ulp from x = 10 on.
 _STIRLING = (-3617 / 122400, 1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
-HEAD = 4096  # so many probabilities of a law are tabulated
-_TIE = 1e-13  # a probability this close (relatively) to the asked one is taken to reach it
-_LARGEST_RUNS = 10**300
 
 
 def log_mean_exp(x: Array | float) -> Array:
@@ -130,47 +125,3 @@ def log_integral(log_g: Callable[[Array], Array], lo: float, hi: float, peak: fl
             points = cuts[:-1, None] + half * (nodes + 1.0)
             parts.append(log_g(points.ravel()) + np.log(half * weights).ravel())
     return float(logsumexp(np.concatenate(parts)))
-
-
-class Inverse:
-    """The least k >= 0 at which ``reach(k)``, which increases, is at least what is asked.
-
-    ``head`` are its first :data:`HEAD` values. Looks beyond them are kept: a thousand draws need few each.
-    """
-
-    def __init__(self, head: Array, reach: Callable[[int], float]) -> None:
-        self._head, self._reach = head, reach
-        self._seen = [(float(head[-1]), HEAD - 1)]  # values and their k, both increasing
-
-    def _look(self, k: int) -> float:
-        value = self._reach(k)
-        insort(self._seen, (value, k))
-        return value
-
-    def __call__(self, asked: float) -> int:
-        goal = asked - _TIE
-        k = int(np.searchsorted(self._head, goal))
-        if k < HEAD:
-            return k
-        i = bisect_left(self._seen, (goal, 0))
-        below, lo = self._seen[i - 1]
-        above, hi = self._seen[min(i, len(self._seen) - 1)]
-        bits = 1
-        while above < goal:  # magnitudes first, for a plan asks for quantiles of 1e170 runs
-            if hi == _LARGEST_RUNS:
-                raise InvalidInput("quantile", f"above {float(hi):g}", "K is that large here; give a larger gamma")
-            below, lo, hi = above, hi, min(hi << bits, _LARGEST_RUNS)
-            above, bits = self._look(hi), 2 * bits
-        # false position in log k with the Illinois rule; excesses beyond 10 are alike, which halves far from the goal
-        below, above, kept = max(below - goal, -10.0), min(above - goal, 10.0), 0
-        # tails, logarithms with errors of 1e-14, do not tell closer numbers from each other
-        while (step := 1 if lo < 1 << 53 else lo >> 35) < hi - lo:
-            share = below / (below - above)
-            k = lo + int(lo * math.expm1(share * math.log1p((hi - lo) / lo)))
-            k = max(min(k, hi - step), lo + step)
-            excess = min(max(self._look(k) - goal, -10.0), 10.0)
-            if excess >= 0.0:
-                hi, above, below, kept = k, excess, below / (2.0 if kept > 0 else 1.0), 1
-            else:
-                lo, below, above, kept = k, excess, above / (2.0 if kept < 0 else 1.0), -1
-        return hi

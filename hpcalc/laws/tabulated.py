@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number, require
-from hpcalc.laws.law import Echo, Law, checked_keep, whole_number
-from hpcalc.laws.probabilities import ZERO, times
-from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, softplus
+from hpcalc.laws.law import Echo, Law, whole_number
+from hpcalc.laws.probabilities import times
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
 
-_DENSE = 16  # fewer terms than this are summed one by one
 _WIDTH = 64  # terms of a block, where the square root of all is not more
 _SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
 _CHUNK = 1 << 16
@@ -25,29 +23,16 @@ _CHUNK = 1 << 16
 class Tabular(Law):
     """A law with finitely many values, evaluated by direct sums in log space."""
 
-    @property
-    @abstractmethod
-    def _table(self) -> tuple[Array, Array]:
-        """Values of K, increasing, and the logarithms of their probabilities (which sum to 1)."""
+    _table: tuple[Array, Array]  # values of K and the logarithms of their probabilities
 
-    @property
-    def max_runs(self) -> int | None:
-        return int(self._table[0][-1])
-
-    @cached_property
-    def mean(self) -> float:
-        k, log_p = self._table
-        return math.fsum((k * np.exp(log_p)).tolist())
-
-    @cached_property
-    def sd(self) -> float:
-        k, log_p = self._table
-        return math.sqrt(float(np.sum(np.exp(log_p) * (k - self.mean) ** 2)))
-
-    @cached_property
-    def log_prob_zero(self) -> float:
-        # by the odds, so that it keeps its digits as P[K = 0] -> 1
-        return -float(softplus(self._sums[0].log_value(ZERO.log_q) - self.log_pmf(np.zeros(()))))
+    def _tabulate(self, k: Array, log_p: Array) -> None:
+        """Make the law from values of K, increasing, and the logarithms of their probabilities (which sum to 1)."""
+        k, log_p = k[log_p > -np.inf], log_p[log_p > -np.inf]
+        p = np.exp(log_p)
+        mean = math.fsum((k * p).tolist())
+        sd, quantile = math.sqrt(float(np.sum(p * (k - mean) ** 2))), math.fsum((p * k / (k + 1.0)).tolist())
+        vars(self).update(_table=(k, log_p), max_runs=int(k[-1]), mean=mean, sd=sd, expected_quantile=quantile)
+        vars(self).update(log_prob_zero=float(log_p[0]) if k[0] == 0.0 else -math.inf)
 
     def log_pmf(self, k: Array) -> Array:
         values, log_p = self._table
@@ -55,15 +40,9 @@ class Tabular(Law):
         i = np.minimum(np.searchsorted(values, k), values.size - 1)
         return np.where(values[i] == k, log_p[i], -np.inf)
 
-    @cached_property
-    def _log_beyond(self) -> Array:
-        """``log`` of the probability of all but the first i values of K, for every i."""
-        with np.errstate(divide="ignore"):
-            beyond = np.append(np.cumsum(np.exp(self._table[1])[::-1])[::-1], 0.0)
-            return np.asarray(np.minimum(np.log(beyond), 0.0), dtype=float)
-
     def log_sf(self, k: int) -> float:
-        return float(self._log_beyond[np.searchsorted(self._table[0], float(k), side="right")])
+        values, log_p = self._table
+        return min(float(logsumexp(np.append(log_p[values > k], -np.inf))), 0.0)
 
     @cached_property
     def _sums(self) -> tuple[PowerSum, ...]:
@@ -90,14 +69,9 @@ class Tabular(Law):
         drop = self._sums[0].log_drop(lo.log_q, -log1mexp(near))
         return np.asarray(drop + (log_share - near), dtype=float)  # below e^-100 in proportion to the width
 
-    @property
-    def expected_quantile(self) -> float:
-        k, log_p = self._table
-        return math.fsum((np.exp(log_p) * k / (k + 1.0)).tolist())
-
     def thin(self, log_keep: float) -> Law:
         k, log_p = self._table
-        tilted = log_p + k * checked_keep(log_keep)
+        tilted = log_p + k * log_keep
         return FinitePmf(tuple(zip(k.astype(int).tolist(), np.exp(tilted - logsumexp(tilted)).tolist(), strict=True)))
 
 
@@ -128,17 +102,14 @@ class FinitePmf(Tabular):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "probabilities", _checked_pmf(self.probabilities))
+        k, p = np.array(self.probabilities, dtype=float).T
+        self._tabulate(k, np.log(p))
 
     def parameters(self) -> Echo:
         if len(self.probabilities) > 32:
             first, last = self.probabilities[0][0], self.probabilities[-1][0]
             return {"pmf": f"{len(self.probabilities)} values from {first} to {last}"}
         return {"pmf": ",".join(f"{k}={p!r}" for k, p in self.probabilities)}
-
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        k, p = np.array(self.probabilities, dtype=float).T
-        return k, np.log(p)
 
 
 def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
@@ -170,20 +141,18 @@ def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
     return kept
 
 
-# -- sums of powers
-#
-# A law of K cut at 100000 needs such sums at thousands of ranks, x anywhere from 1 down to 1e-300 and below. Term by
-# term that is a billion exponentials. Here the powers are split, x^(c+i) = x^c x^i, so that a block of consecutive k
-# costs one row of a matrix product; blocks whose weights span too many decades for that are summed term by term.
-
-
 class PowerSum:
-    """``sum_k w_k x^k``, k increasing whole numbers, from the logarithms of the weights; where those are -inf any k."""
+    """``sum_k w_k x^k``, k increasing whole numbers, from the logarithms of the weights; where those are -inf any k.
+
+    A law of K cut at 100000 needs such sums at thousands of ranks, x anywhere from 1 down to 1e-300 and below. Term by
+    term that is a billion exponentials. Here the powers are split, x^(c+i) = x^c x^i, so that a block of consecutive k
+    costs one row of a matrix product; blocks whose weights span too many decades for that are summed term by term.
+    """
 
     def __init__(self, k: Array, log_w: Array) -> None:
         k, log_w = k[log_w > -np.inf], log_w[log_w > -np.inf]
-        consecutive = k.size >= _DENSE and k[-1] - k[0] == k.size - 1
-        width = min(k.size, max(_WIDTH, math.isqrt(k.size))) if consecutive else 1
+        self._log_constant = log_w[0] if k.size and k[0] == 0.0 else -np.inf
+        width = min(k.size, max(_WIDTH, math.isqrt(k.size))) if k.size and k[-1] - k[0] == k.size - 1 else 1
         table = np.append(log_w, np.full(-k.size % width, -np.inf)).reshape(-1, width)
         top, low = table.max(axis=1), np.where(np.isfinite(table), table, np.inf).min(axis=1)
         good = top - low <= _SPAN
@@ -191,41 +160,26 @@ class PowerSum:
         # blocks of consecutive powers, then the terms that go one by one: first power, largest weight, the weights
         # relative to it
         blocks = k[::width][good], top[good], np.exp(table[good] - top[good][:, None])
-        self._parts = [part for part in (blocks, (k[rest], log_w[rest], np.ones((rest.sum(), 1)))) if part[0].size]
+        rows = (blocks, (k[rest], log_w[rest], np.ones((rest.sum(), 1))))
+        self._parts = [(starts[:, None], tops[:, None], weights) for starts, tops, weights in rows if starts.size]
 
     def log_value(self, log_x: Array) -> Array:
         """``log sum_k w_k x^k`` at ``log x <= 0``; ``-inf`` is x = 0."""
-        return self._gather(np.asarray(log_x, dtype=float), None)
+        return logaddexp(self._log_constant, self.log_drop(log_x, np.array(np.inf)))
 
     def log_drop(self, log_x: Array, h: Array) -> Array:
-        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf; every k >= 1."""
+        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf."""
         # at h = 1e4 nothing is left of the second power
-        return self._gather(*np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(h, 1e4)))
-
-    def _gather(self, log_x: Array, h: Array | None) -> Array:
-        x, step = log_x.ravel(), None if h is None else h.ravel()
-        out = np.full(x.size, -np.inf)
+        log_x, h = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(h, 1e4))
+        x, step, out = log_x.ravel(), h.ravel(), np.full(log_x.size, -np.inf)
         for starts, tops, weights in self._parts:
-            size = max(1, _CHUNK // max(starts.size, 1 if h is None else weights.shape[1]))
-            for start in range(0, x.size, size):
-                part = slice(start, start + size)
-                terms = _log_terms(starts, weights, x[part], None if step is None else step[part])
-                out[part] = np.logaddexp(out[part], logsumexp(tops[:, None] + terms, axis=0))
+            i = np.arange(float(weights.shape[1]))[:, None]
+            for part in np.array_split(np.arange(x.size), 1 + x.size * max(weights.shape) // _CHUNK):
+                powers = np.exp(times(i, x[part]))
+                with np.errstate(divide="ignore"):
+                    # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
+                    first = np.log(weights @ powers) + log1mexp(-starts * step[part])
+                    second = np.log(weights @ (powers * -np.expm1(-i * step[part]))) - starts * step[part]
+                terms = tops + times(starts, x[part]) + np.logaddexp(first, second)
+                out[part] = np.logaddexp(out[part], logsumexp(terms, axis=0))
         return out.reshape(log_x.shape)
-
-
-def _log_terms(starts: Array, weights: Array, log_x: Array, h: Array | None) -> Array:
-    """``log sum_i w_i x^(c+i)`` for every start c and every x; with h, of ``x^(c+i) - (x e^-h)^(c+i)`` instead."""
-    x, starts = np.exp(log_x), starts[:, None]
-    value = np.zeros((starts.size, x.size))
-    for each in weights.T[::-1]:  # Horner's rule: no digits are lost, as all terms are positive
-        value *= x
-        value += each[:, None]
-    with np.errstate(divide="ignore"):
-        outer, inner = times(starts, log_x), np.log(value)
-        if h is None:
-            return np.asarray(outer + inner, dtype=float)
-        # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
-        i = np.arange(float(weights.shape[1]))[:, None]
-        second = np.log(weights @ (np.exp(times(i, log_x)) * -np.expm1(-i * h))) - starts * h
-    return np.asarray(outer + np.logaddexp(inner + log1mexp(-starts * h), second), dtype=float)

@@ -12,7 +12,6 @@ from hpcalc.bounds.bound import RenyiBound
 from hpcalc.bounds.paper import lemma_22
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.conversion import RenyiCurve, epsilon_from_rdp
-from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import Laplace, RDPCurve
 from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Poisson, TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
@@ -76,11 +75,6 @@ def test_a_loss_of_hundreds_of_units():
     # one mechanism has delta 0.2 at epsilon 752
     base, law = Laplace(0.118482862253726), Binomial(558, 0.7579899359918868)
     assert bound(base, law, delta=0.0116, method="refined-region", lower=False).epsilon > 753.0
-
-
-def test_a_binomial_of_which_nothing_is_kept_is_refused():
-    with pytest.raises(InvalidInput, match="further from 1"):
-        Binomial(5, 0.3).thin(-800.0)
 
 
 @pytest.mark.slow
