@@ -14,7 +14,7 @@ import re
 import runpy
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -107,8 +107,20 @@ def _glossary() -> Iterator[str]:
         yield from (".TP", escape(line), escape(meaning))
 
 
-def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> str:
+def _page(name: str, section: str) -> str:
+    """A man page: its prose, and what is generated from the command of its name."""
     about, _, text = shipped(f"manual/{name}.{section}.txt").partition("\n")
+    word = name.removeprefix("hpcalc-")
+    asked = command(word) if word in SUMMARIES else cli
+    called = rf"\fBhpcalc {word}\fR" if asked is not cli else r"\fBhpcalc\fR \fICOMMAND\fR"
+    commands = [(".TP", rf"\fBhpcalc\-{each}\fR(1)", escape(summary)) for each, summary in SUMMARIES.items()]
+    generated = {
+        "synopsis": [".SH SYNOPSIS", rf"{called} [\fIOPTION\fR]..."],
+        "commands": [".SH COMMANDS", *(line for each in commands for line in each)],
+        "options": [*_options(asked)],
+        "glossary": [*_glossary()],
+        "example": [".RS 4", ".EX", *map(escape, getattr(asked, "examples", ())), ".EE", ".RE"],
+    }
     lines = [
         rf".\" Written by python -m hpcalc.reference; the prose is hpcalc/manual/{name}.{section}.txt.",
         f'.TH {escape(name.upper())} {section} {hpcalc.__date__} "hpcalc {hpcalc.__version__}" "hpcalc manual"',
@@ -117,37 +129,18 @@ def _page(name: str, section: int, generated: Mapping[str, Iterable[str]]) -> st
         ".ad l",
         ".SH NAME",
         rf"{escape(name)} \- {escape(about)}",
-        *_prose(text, {key: list(lines) for key, lines in generated.items()}),
+        *_prose(text, generated),
     ]
     return "\n".join(lines) + "\n"
 
 
 def build() -> dict[str, str]:
     """Every man page and completion script: path relative to the repository -> content."""
-    commands = [
-        line
-        for name, summary in SUMMARIES.items()
-        for line in (".TP", rf"\fBhpcalc\-{escape(name)}\fR(1)", escape(summary))
-    ]
-    generated = {
-        "synopsis": [".SH SYNOPSIS", r"\fBhpcalc\fR \fICOMMAND\fR [\fIOPTION\fR]..."],
-        "commands": [".SH COMMANDS", *commands],
-        "options": _options(cli),
-        "glossary": _glossary(),
-    }
-    files = {"man/hpcalc.1": _page("hpcalc", 1, generated)}
-    for name in SUMMARIES:
-        asked = command(name)
-        generated = {
-            "synopsis": [".SH SYNOPSIS", rf"\fBhpcalc {escape(name)}\fR [\fIOPTION\fR]..."],
-            "options": _options(asked),
-            "example": [".RS 4", ".EX", *map(escape, asked.examples), ".EE", ".RE"],
-        }
-        files[f"man/hpcalc-{name}.1"] = _page(f"hpcalc-{name}", 1, generated)
-    for name, section in (("hpcalc-spec", 5), ("hpcalc-searches", 7), ("hpcalc-theory", 7)):
-        files[f"man/{name}.{section}"] = _page(name, section, {})
-    for name, shell in (("hpcalc.bash", "bash"), ("_hpcalc", "zsh"), ("hpcalc.fish", "fish")):
-        files[f"completions/{name}"] = shipped(f"manual/hpcalc.{shell}")
+    scripts = {"hpcalc.bash": "bash", "_hpcalc": "zsh", "hpcalc.fish": "fish"}
+    files = {f"completions/{name}": shipped(f"manual/hpcalc.{shell}") for name, shell in scripts.items()}
+    for path in (Path(__file__).parent / "manual").glob("*.[157].txt"):
+        name, section, _ = path.name.split(".")
+        files[f"man/{name}.{section}"] = _page(name, section)
     return files
 
 

@@ -8,8 +8,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-__all__ = ["main"]
-
 # One thread answers every question here, and starting a BLAS thread pool costs more than most answers.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

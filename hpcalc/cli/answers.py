@@ -13,18 +13,17 @@ from typing import Any
 
 import click
 
-from hpcalc import __version__
 from hpcalc.answer import Answer
 from hpcalc.catalog import LAWS, load
 from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
-from hpcalc.laws.family import DEFAULT_FAMILIES, make_law
+from hpcalc.laws.family import DEFAULT_FAMILIES, MODIFIERS, make_law
+from hpcalc.questions.rows import head, law_document
 
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
 _FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
-_MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 
 
 @contextmanager
@@ -121,7 +120,7 @@ def _footing(case: Case) -> dict[str, Any]:
         return footing
     parameters = inputs.law_parameters(case)
     if all(value is None for value in footing.values()):
-        footing["mean"] = make_law(**{key: parameters[key] for key in parameters if key not in _MODIFIERS}).mean
+        footing["mean"] = make_law(**{key: parameters[key] for key in parameters if key not in MODIFIERS}).mean
     return {**footing, "in_use": parameters}
 
 
@@ -167,7 +166,7 @@ def _laws(case: Case) -> dict[str, Any]:
             scales = (*LAWS[named["dist"]].scales[:1], "mean")
             named = {key: named[key] for key in named if key not in scales or case.source(key) == COMMAND_LINE}
         return {"runs": named, "laws": laws}
-    if modifiers := {key: case[key] for key in _MODIFIERS if case[key]}:
+    if modifiers := {key: case[key] for key in MODIFIERS if case[key]}:
         laws = [{**law, **modifiers} for law in laws or [family.document() for family in DEFAULT_FAMILIES]]
     return {"laws": laws, "mean": case["mean"]}
 
@@ -175,15 +174,15 @@ def _laws(case: Case) -> dict[str, Any]:
 class Plain(Answer):
     """A result that is nothing but its document; with an ``error`` where the reason takes the answer's place."""
 
-    def __init__(self, command: str | None, told: dict[str, Any], error: Exception | None = None) -> None:
-        self.told = {"hpcalc_version": __version__, "command": command, **told, "warnings": []}
+    def __init__(self, command: str, told: dict[str, Any], error: Exception | None = None) -> None:
+        self.told = {**head(command), **told, "warnings": []}
         self.failure = error
 
     def document(self) -> dict[str, Any]:
         return dict(self.told)
 
 
-def failed(command: str | None, error: Exception) -> Plain:
+def failed(command: str, error: Exception) -> Plain:
     """The result of a question that has no answer."""
     reachable = getattr(error, "reachable", None)
     reason = {"epsilon": None, "reason": " ".join(str(error).split())}
@@ -193,7 +192,5 @@ def failed(command: str | None, error: Exception) -> Plain:
 def draw(case: Case) -> Plain:
     """``hpcalc draw``."""
     case.require(("count", case["count"] <= _MOST, f"give at most {_MOST}"))
-    law = inputs.law(case)
-    told = {"dist": law.name, **law.parameters(), "mean": law.mean, "prob_zero": law.prob_zero}
-    entropy = random.SystemRandom()
-    return Plain("draw", {"law": told, "runs": [law.sample(entropy) for _ in range(case["count"])]})
+    law, entropy = inputs.law(case), random.SystemRandom()
+    return Plain("draw", {"law": law_document(law), "runs": [law.sample(entropy) for _ in range(case["count"])]})

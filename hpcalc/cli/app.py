@@ -24,37 +24,28 @@ class Program(click.Group):
         return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        if cmd_name not in SUMMARIES:
-            return None
-        from hpcalc.cli.options import command
+        if cmd_name in SUMMARIES:
+            from hpcalc.cli.options import command
 
-        return command(cmd_name)
+            return command(cmd_name)
+        if ctx.resilient_parsing:
+            return None
+        hint = did_you_mean(cmd_name, SUMMARIES).strip() or f"choose {', '.join(SUMMARIES)}"
+        raise click.UsageError(f"no command {cmd_name}: {hint}", ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it, with the commands named when none is given."""
-        if not args and not ctx.resilient_parsing:
+        """As Click does it, with the commands named where none is; ``help COMMAND`` is ``COMMAND --help``."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        if not args:
             raise click.UsageError(f"no command: choose {', '.join(SUMMARIES)}", ctx)
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, [*args[1:2], "--help"] if args[0] == "help" else args)
         texts: dict[str, Callable[[], str]] = {"help": ctx.get_help, "version": lambda: f"hpcalc {__version__}"}
         texts["schema"] = lambda: shipped("schema.json")
         for key, text in texts.items():
-            if ctx.params[key] and not ctx.resilient_parsing:
+            if ctx.params[key]:
                 tell(ctx, text())
         return rest
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does it, with the nearest name in the error; ``help COMMAND`` is ``COMMAND --help``."""
-        if args[0] == "help" and not ctx.resilient_parsing:
-            if len(args) < 2:
-                tell(ctx, ctx.get_help())
-            args = [args[1], "--help"]
-        name = args[0]
-        if name not in SUMMARIES and not ctx.resilient_parsing:
-            hint = did_you_mean(name, SUMMARIES).strip() or f"choose {', '.join(SUMMARIES)}"
-            raise click.UsageError(f"no command {name}: {hint}", ctx)
-        return name, self.get_command(ctx, name), args[1:]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Commands first: that is what one looks for."""
@@ -98,8 +89,6 @@ def run(argv: Sequence[str]) -> int:
             return execute(command, typed)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         discard(1)
         return CLOSED_PIPE

@@ -70,13 +70,6 @@ def merged(layers: Sequence[Layer]) -> dict[str, Given]:
     return out
 
 
-def located(label: str, error: InvalidInput) -> CommandLineError:
-    """The same error, with an option's label in the place of its name."""
-    if error.value in (None, "(missing)"):
-        return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
-    return CommandLineError(f"{label}{'' if label.endswith('=') else ' '}{shown(error.value)}: {error.remedy}")
-
-
 class Case:
     """The options of one question, or of one guarantee within it (a candidate, what is released afterwards)."""
 
@@ -137,7 +130,10 @@ class Case:
 
     def located(self, error: InvalidInput) -> CommandLineError:
         """The same error, naming the option as the user gave it."""
-        return located(self.label(error.parameter), error)
+        label = self.label(error.parameter)
+        if error.value in (None, "(missing)"):
+            return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
+        return CommandLineError(f"{label}{'' if label.endswith('=') else ' '}{shown(error.value)}: {error.remedy}")
 
     def refuse(self, key: str, remedy: str) -> NoReturn:
         """Refuse an option whose value is fine but out of place."""

@@ -98,9 +98,9 @@ def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | N
     from hpcalc.cli import answers  # all of the numeric core
 
     try:
-        return getattr(answers, command.name or "")(case) if others is None else answers.total(case, others)
+        return getattr(answers, str(command.name))(case) if others is None else answers.total(case, others)
     except (NoFiniteBound, TargetOutOfReach) as error:
-        return answers.failed(command.name, error)
+        return answers.failed(str(command.name), error)
     except InvalidInput as error:
         raise case.located(error) from error
     except CommandLineError as error:

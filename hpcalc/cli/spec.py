@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from hpcalc.cli.case import Case, CommandLineError, Layer, environment, located, merged, shown
+from hpcalc.cli.case import Case, CommandLineError, Layer, environment, merged, shown
 from hpcalc.cli.command import SPEC, Command, Given, Option
 from hpcalc.cli.options import OPTIONS, PART
 from hpcalc.cli.types import HINTS, NUMERIC, orders
-from hpcalc.errors import InvalidInput
 from hpcalc.files import OCTAL, Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
@@ -50,10 +49,7 @@ class _Spec(Source):
                 near = did_you_mean(flag, [one.replace("_", "-") for one in known]).strip()
                 self.refuse(f"unknown key {shown(name.text)}: {HINTS.get(flag, near) or self.remedy}", name)
             label = f"{self.name}:{name.line}: {key.replace('_', '-')}:"
-            try:
-                layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
-            except InvalidInput as error:
-                raise located(label, error) from error
+            layer[key] = Given(tuple(self.texts(known[key], value)), label, SPEC, name.line)
         return layer
 
     def texts(self, option: Option, node: Node) -> list[Any]:

@@ -18,7 +18,7 @@ from hpcalc.laws.law import RunCount, checked_law
 LawLike: TypeAlias = "RunCount | LawFamily | str | Mapping[str, Any]"
 
 _RANGES = {"whole": (1.0, 2.0**53), "probability": (1e-300, 1.0)}
-_MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
+MODIFIERS = ("max_runs", "clamp_runs", "at_least_one")
 
 
 def make_law(dist: str, **params: object) -> RunCount:
@@ -62,13 +62,13 @@ def _check_name(option: str, value: object, dist: str) -> None:
 
 def _check_keys(dist: str, given: dict[str, object]) -> None:
     row = LAWS[dist]
-    known, wanted, mean = (*row.parameters, *_MODIFIERS, "mean"), " and ".join(row.parameters), given.get("mean")
+    known, wanted, mean = (*row.parameters, *MODIFIERS, "mean"), " and ".join(row.parameters), given.get("mean")
     scale, uncut = row.scales[0] if row.has_mean else None, f"it means nothing for {dist} ({row.title}): leave it out"
     clamped, some = given.get("clamp_runs"), given.get("at_least_one", False)
     once = clamped is None or "max_runs" not in given
     require(
         *((key, value, key in known, f"{dist} takes {wanted}; leave {key} out") for key, value in given.items()),
-        *((key, given[key], row.cuttable or given[key] is False, uncut) for key in _MODIFIERS if key in given),
+        *((key, given[key], row.cuttable or given[key] is False, uncut) for key in MODIFIERS if key in given),
         ("mean", mean, mean is None or scale is not None, f"{dist} takes no mean, it has one; give {wanted} only"),
         ("mean", mean, mean is None or scale not in given, f"give either mean or {scale}, not both"),
         *((key, "(missing)", key in given or (key == scale and mean is not None),
@@ -99,7 +99,7 @@ def parse_law(text: str) -> dict[str, object]:
         raise InvalidInput("law", text, form)
     dist, _, rest = (part.strip() for part in text.partition(":"))
     _check_name("law", text, dist)
-    known = (*LAWS[dist].parameters, "mean", *_MODIFIERS)
+    known = (*LAWS[dist].parameters, "mean", *MODIFIERS)
     out: dict[str, object] = {"dist": dist}
     table: dict[str, object] = {}
     for item in rest.split(",") if rest else []:
