@@ -53,14 +53,15 @@ _SMALLEST = -650.0
 # Knobs of speed; any values are sound.
 _COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
 _EVEN = 500  # pieces where many ε are asked for
-_CELLS, _PATHS = 128, 512  # cells of y to begin with, and those that paths go through
+_CELLS, _PATHS = 96, 512  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
 _OPEN = 30_000  # cells that may be cut at once; where more are open, as where nothing is lost, all keep their bounds
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
 _CLOSE, _LOOSE = 2e-6, 1e-3  # relative excess at which a cell is left alone; the same where many ε are asked for
-_ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
+_ENOUGH = 2e-4  # relative error of ε at which pieces are left alone
+_DONE = 1e-5  # relative excess of ε at which it is taken
 _NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
@@ -575,13 +576,13 @@ def _least_epsilon(
         value = log_profile(epsilon) - log_delta
         if value <= 0.0:
             high = epsilon
-            if epsilon == 0.0 or high - low <= _CLOSE * high or value > -_CLOSE * max(high, 1e-6) / fall:
+            if epsilon == 0.0 or high - low <= _DONE * high or value > -_DONE * max(high, 1e-6) / fall:
                 break
         else:
             if low > 0.0 and value < above:
                 fall = max(fall, (epsilon - low) / (above - value))
             low, above = epsilon, value
-        ahead = epsilon + fall * value + (0.5 * _CLOSE * epsilon if value > 0.0 else 0.0)
+        ahead = epsilon + fall * value + (0.5 * _DONE * epsilon if value > 0.0 else 0.0)
         epsilon = ahead if low < ahead < high else (0.5 * (low + high) if high < math.inf else 2.0 * epsilon + 1e-9)
     return high
 
