@@ -61,8 +61,12 @@ def _curve_of(base: Guarantee | RenyiCurve, orders: Array | None) -> RenyiCurve:
     """The curve of one run, to be tried at these orders (None: at its own)."""
     if isinstance(base, RenyiCurve):
         return base
-    core, log_slack = base.core, math.log(base.slack) if base.slack > 0.0 else -_INF
-    return RenyiCurve(core.rdp, core.orders if orders is None else orders, log_slack, core.pure_epsilon, core)
+    core = base.core
+    return RenyiCurve(core.rdp, core.orders if orders is None else orders, _log(base.slack), core.pure_epsilon, core)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0.0 else -_INF
 
 
 @dataclass(eq=False)
@@ -77,8 +81,7 @@ class Conversion:
 def log_of_delta(delta: Any) -> float:
     """Natural logarithm of a δ in [0, 1) that a user gave; 0 gives ``-inf``, which only a pure guarantee answers."""
     remedy = "give 0 < δ < 1, well below 1/(number of people), for example 1e-6"
-    number = checked_number("delta", delta, remedy, lambda x: 0.0 <= x < 1.0)
-    return math.log(number) if number > 0.0 else -_INF
+    return _log(checked_number("delta", delta, remedy, lambda x: 0.0 <= x < 1.0))
 
 
 # log(order - 1): where the search starts, and how far it goes, beyond which order - 1 is not a double, or 1e300
@@ -120,8 +123,6 @@ def cks_epsilon(orders: Array, rdp: Array, log_delta: float) -> Array:
 
 def remaining(log_delta: float, log_slack: float) -> float | None:
     """``log((δ - slack)/(1 - slack))``: what is left of δ outside an event of that probability, or None."""
-    if log_slack == -_INF:
-        return log_delta
     if log_delta < log_slack:
         return None
     return float(logsubexp(log_delta, log_slack)) - math.log1p(-math.exp(log_slack))
@@ -148,23 +149,16 @@ def epsilon_from_rdp(
         return rdp - left / (order - 1.0) if rule == MIRONOV else cks_epsilon(order, rdp, left)
 
     value, order = minimise_over_orders(epsilon, curve.orders)
-    answer = Conversion(value, named, order)
-    if rule in ("best", "exact"):
-        # with a pure guarantee the Rényi orders matter little, and its own profile is the better conversion
-        if pure < _INF and curve.run is not None:
-            answer = _least(answer, Conversion(epsilon_from_profile(curve.run.log_profile, left), EXACT_PROFILE))
-        # hundreds of orders are as good as all of them
-        few = curve.orders is not None and curve.orders.size < 200 and answer.value <= pure * _PURE_PREFERENCE
-        gains = answer.value > 0.0 and (few or left > _LARGE_LOG_DELTA)
-        # at small δ no conversion of a whole curve gains more than the preference for the pure guarantee hides
-        settled = curve.orders is None and left <= _LARGE_LOG_DELTA and answer.value > pure * _PURE_PREFERENCE
-        if not settled and (rule == "exact" or gains):
-            # the exact value is computed from above, so at the last digits the other rule may be the smaller one
-            answer = _least(answer, Conversion(_exact_epsilon(curve, left), EXACT_REGION))
+    answer = Conversion(max(value, 0.0), named, order)
+    # hundreds of orders are as good as all of them
+    few = curve.orders is not None and curve.orders.size < 200 and value <= pure * _PURE_PREFERENCE
+    if rule == "exact" or (rule == "best" and value > 0.0 and (few or left > _LARGE_LOG_DELTA)):
+        # the exact value is computed from above, so at the last digits the other rule may be the smaller one
+        answer = min(answer, Conversion(_exact_epsilon(curve, left), EXACT_REGION), key=lambda one: one.value)
     if pure < _INF and answer.value > pure * _PURE_PREFERENCE:
         # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
         return Conversion(pure, PURE)
-    return Conversion(max(answer.value, 0.0), answer.rule, answer.order)
+    return answer
 
 
 def delta_from_rdp(
@@ -185,21 +179,11 @@ def delta_from_rdp(
 
     value, order = minimise_over_orders(log_delta, curve.orders)
     answer = Conversion(value, MIRONOV if rule == MIRONOV else CKS, order)
-    if rule in ("best", "exact"):
-        gains = curve.orders is not None or value > _LARGE_LOG_DELTA
-        if pure < _INF and curve.run is not None:
-            profile = float(curve.run.log_profile(np.array([epsilon]))[0])
-            answer = _least(answer, Conversion(profile, EXACT_PROFILE))
-        if rule == "exact" or gains:
-            answer = _least(answer, Conversion(_exact_log_delta(curve, epsilon, answer.value), EXACT_REGION))
-    value = min(answer.value, 0.0)
-    if log_slack > -_INF:
-        value = min(float(np.logaddexp(log_slack, value + math.log1p(-math.exp(log_slack)))), 0.0)
-    return Conversion(value, answer.rule, answer.order)
-
-
-def _least(*answers: Conversion) -> Conversion:
-    return min(answers, key=lambda answer: answer.value)
+    if rule == "exact" or (rule == "best" and (curve.orders is not None or value > _LARGE_LOG_DELTA)):
+        exact = Conversion(_exact_log_delta(curve, epsilon, value), EXACT_REGION)
+        answer = min(answer, exact, key=lambda one: one.value)
+    whole = float(np.logaddexp(log_slack, min(answer.value, 0.0) + math.log1p(-math.exp(log_slack))))
+    return Conversion(min(whole, 0.0), answer.rule, answer.order)
 
 
 def _check(rule: str, epsilon: float = 0.0) -> None:
@@ -254,7 +238,6 @@ def _exact_log_delta(curve: RenyiCurve, epsilon: float, log_bound: float) -> flo
 
 _LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])
 _HIGH_LADDER = np.exp(np.arange(math.log(1e14), math.log(1e300), 2.0))
-_SPLIT = np.arange(1, 33) / 32.0
 
 
 def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float) -> float:
@@ -268,21 +251,19 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
         fails = np.flatnonzero(~(log_profile(grid) <= log_delta))
         return int(fails[-1]) + 1 if fails.size else 0
 
-    for grid in (_LADDER, _HIGH_LADDER):
+    grid = _LADDER
+    place = first_passing(grid)
+    if place == grid.size:
+        grid = _HIGH_LADDER
         place = first_passing(grid)
-        if place < grid.size:
-            break
-    else:
-        return _INF
-    if place == 0:
-        return float(grid[0])
-    low, high = float(grid[place - 1]), float(grid[place])
+    if place in (0, grid.size):
+        return _INF if place else float(grid[0])
+    low, high = grid[place - 1 : place + 1].tolist()
     while high - low > 1e-15 * high:
-        grid = low + (high - low) * _SPLIT
-        grid[-1] = high
-        place = min(first_passing(grid), grid.size - 1)
-        low, high = (float(grid[place - 1]) if place else low), float(grid[place])
-    return high
+        grid = np.append(low + (high - low) * np.arange(32) / 32.0, high)
+        place = min(max(first_passing(grid), 1), 32)
+        low, high = grid[place - 1 : place + 1].tolist()
+    return float(high)
 
 
 def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Array | None = None) -> Conversion:
@@ -296,14 +277,12 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Ar
         answer = Conversion(epsilon_from_profile(base.log_profile, log_delta), EXACT_PROFILE)
     else:
         answer = epsilon_from_rdp(base, log_delta, rule, orders)
-    if rule == "best" and base.pure_epsilon < answer.value:
-        answer = Conversion(base.pure_epsilon, PURE)
-    if rule in ("best", "exact") and base.slack > 0.0 and math.log(base.slack) <= log_delta:
+    if rule in ("best", "exact") and _log(base.slack) <= log_delta:
         stated = base.core.pure_epsilon  # a search for it would round up
-        answer = Conversion(stated, EXACT_PROFILE) if stated < answer.value else answer
+        answer = Conversion(stated, EXACT_PROFILE if base.slack else PURE) if stated < answer.value else answer
     if not answer.value < _INF:
         why = "the base gives no finite privacy guarantee"
-        if base.slack > 0.0 and math.log(base.slack) >= log_delta:
+        if _log(base.slack) >= log_delta:
             why = f"the base alone fails with probability {base.slack:.6g}; give a larger δ"
         raise NoFiniteBound(f"no finite ε holds at delta {math.exp(log_delta):.6g}: {why}")
     return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,13 +12,12 @@ import numpy as np
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
 from hpcalc.guarantees.loss_distribution import MAX_CELLS, composed_losses
-from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, downwards, reaches, upwards
+from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, reaches
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, Upper, distinct, log_expm1, significant, softplus
 
 _INF = math.inf
-_EPS = float(np.finfo(float).eps)
 
 Steps: TypeAlias = "tuple[tuple[Guarantee, int], ...]"
 
@@ -36,59 +35,6 @@ def _kinds(steps: Steps, *, upper: bool = True) -> tuple[list[Guarantee], Kinds]
     return nodes, Kinds(left.astype(int), share, count)
 
 
-def _summed_rdp(steps: Steps, order: Array) -> Array:
-    nodes, kinds = _kinds(steps)
-    h = np.where(np.isinf(order), 1.0, order - 1.0)
-    curves = np.stack([node.rdp(order) for node in nodes])
-    mixed = kinds.share > 0.0
-    out = np.tensordot(kinds.count[~mixed], curves[kinds.left[~mixed]], 1)
-    if mixed.any():  # moments add: by what they exceed 1
-        moments = softplus(kinds.take(mixed).mixed(log_expm1(h * np.where(np.isinf(order), 0.0, curves))))
-        out = out + np.where(np.isinf(order), _INF, np.tensordot(kinds.count[mixed], moments, 1) / h * (1.0 + 1e-12))
-    return np.asarray(out, dtype=float)
-
-
-@lru_cache(maxsize=64)
-def _scale_of(steps: Steps) -> float:
-    """Standard deviation of the total loss, roughly: twice the Kullback-Leibler divergence is its square."""
-    return math.sqrt(2.0 * float(_summed_rdp(steps, np.array([1.0 + 1e-4]))[0]))
-
-
-@lru_cache(maxsize=64)
-def plan_step(steps: Steps) -> float | None:
-    """Grid step of a convolution, from the parameters alone; None where it is impossible or too large to be of use.
-
-    Moving losses to a grid adds at most ``count * step^2 / 4`` to the variance of the total loss, a 1/10000 of it at
-    the first choice. Where that does not fit, six times the step is accepted, then the answer is None.
-    """
-    scale = _scale_of(steps) if steps else 0.0
-    if not 0.0 < scale < _INF:
-        return None
-    nodes, kinds = _kinds(steps)
-    fine = scale / max(48.0 * math.sqrt(kinds.total), 1000.0)
-    if any(node.loss_jump > 0.0 for node in nodes):  # which a round step may hit
-        fine = min(fine, max(1e-4, scale / 8000.0))
-    step = max(fine, 40.0 * scale / MAX_CELLS)
-    known = step <= 6.0 * fine and math.isfinite(max(reaches(nodes, kinds.total, LOG_TAIL)))
-    return significant(Upper(step), 6) if known else None
-
-
-def _above(steps: Steps, step: float) -> Losses:
-    return upwards(*_kinds(steps), step)
-
-
-def _below(steps: Steps, step: float) -> Losses | None:
-    # Laplace and randomized response with a smaller epsilon are post-processings of those with a larger one, and a
-    # jump on the grid costs the downward grid nothing
-    jumps = [math.floor(part.loss_jump / step * (1.0 + 4.0 * _EPS)) * step for part, _ in steps]
-    uses = [
-        (part.weakened(jump) if part.loss_jump > 0.0 else part, count)
-        for (part, count), jump in zip(steps, jumps, strict=True)
-        if jump > 0.0 or part.loss_jump == 0.0
-    ]
-    return downwards(*_kinds(tuple(uses), upper=False), step) if uses else None
-
-
 @dataclass(frozen=True)
 class Convolution(CurveBase):
     """Several mechanisms in one run: Rényi curves add, privacy losses are convolved.
@@ -98,12 +44,13 @@ class Convolution(CurveBase):
     of the profile, the region or the trade-off curve does, once.
     """
 
-    parts: tuple[tuple[Guarantee, int], ...]
+    parts: Steps
 
     def describe(self) -> dict[str, Any]:
         return {key: value for part, _ in self.parts for key, value in part.describe().items()}
 
-    def loss_steps(self) -> Steps | None:
+    @cached_property
+    def _steps(self) -> Steps | None:
         out: dict[Guarantee, int] = {}
         for part, count in self.parts:
             steps = part.loss_steps()
@@ -113,8 +60,23 @@ class Convolution(CurveBase):
                 out[step] = out.get(step, 0) + uses * count
         return tuple(out.items())
 
+    def loss_steps(self) -> Steps | None:
+        return self._steps
+
+    @cached_property
+    def _upper(self) -> tuple[list[Guarantee], Kinds]:
+        return _kinds(self._steps or self.parts)
+
     def rdp(self, orders: Array | float) -> Array:
-        return _summed_rdp(self.loss_steps() or self.parts, checked_orders(orders))
+        order = checked_orders(orders)
+        nodes, kinds = self._upper
+        finite = np.where(np.isinf(order), 2.0, order)
+        curves = np.stack([node.rdp(finite) for node in nodes])
+        if kinds.share.any():  # moments add: by what they exceed 1
+            curves = softplus(kinds.mixed(log_expm1((finite - 1.0) * curves))) / (finite - 1.0) * (1.0 + 1e-12)
+        else:
+            curves = curves[kinds.left]
+        return np.where(np.isinf(order), self.pure_epsilon, np.tensordot(kinds.count, curves, 1))
 
     @cached_property
     def orders(self) -> Array | None:  # type: ignore[override]
@@ -134,12 +96,11 @@ class Convolution(CurveBase):
 
     @property
     def has_own_pair(self) -> bool:  # type: ignore[override]
-        return self.loss_steps() is not None
+        return self._steps is not None
 
     @property
     def exact_profile(self) -> bool:  # type: ignore[override]
-        steps = self.loss_steps()
-        return steps is not None and plan_step(steps) is not None
+        return self.step is not None
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -152,15 +113,37 @@ class Convolution(CurveBase):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        return all(part.symmetric for part, _ in self.loss_steps() or ())
+        return all(part.symmetric for part, _ in self._steps or ())
+
+    @cached_property
+    def _scale(self) -> float:
+        """Standard deviation of the total loss, roughly: twice the Kullback-Leibler divergence is its square."""
+        return math.sqrt(2.0 * float(self.rdp(1.0 + 1e-4))) if self._steps else 0.0
+
+    @cached_property
+    def step(self) -> float | None:
+        """Grid step of a convolution, from the parameters alone; None where it is impossible or too large to be of use.
+
+        Moving losses to a grid adds at most ``count * step^2 / 4`` to the variance of the total loss, a 1/10000 of it
+        at the first choice. Where that does not fit, six times the step is accepted, then the answer is None.
+        """
+        scale = self._scale
+        if not 0.0 < scale < _INF:
+            return None
+        nodes, kinds = self._upper
+        fine = scale / max(48.0 * math.sqrt(kinds.total), 1000.0)
+        if any(node.loss_jump > 0.0 for node in nodes):  # which a round step may hit
+            fine = min(fine, max(1e-4, scale / 8000.0))
+        step = max(fine, 40.0 * scale / MAX_CELLS)
+        known = step <= 6.0 * fine and math.isfinite(max(reaches(nodes, kinds.total, LOG_TAIL)))
+        return significant(Upper(step), 6) if known else None
 
     def _composed(self, *, up: bool) -> DominatingPair | None:
-        steps = self.loss_steps() or ()
-        step = plan_step(steps)
-        if step is None or not (up or all(part.loss_attained for part, _ in steps)):
+        steps = self._steps or ()
+        if self.step is None or not (up or all(part.loss_attained for part, _ in steps)):
             return None
-        losses_at = partial(_above if up else _below, steps)
-        return composed_losses(losses_at, step, _scale_of(steps), up=up, symmetric=self.symmetric)
+        uses = self._upper if up else _kinds(steps, upper=False)
+        return composed_losses(*uses, self.step, self._scale, up=up, symmetric=self.symmetric)
 
     @cached_property
     def pair(self) -> DominatingPair | None:
@@ -173,19 +156,16 @@ class Convolution(CurveBase):
         return self._composed(up=False)
 
     def _log_profile(self, t: Array) -> Array:
-        return (
-            super()._log_profile(t) if self.pair is None else self._with_curve(self.pair, self.pair._log_profile(t), t)
-        )
+        if self.pair is None:
+            return super()._log_profile(t)
+        return np.maximum(self.log_profile_of(0, t), self.log_profile_of(1, t))
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
         t = np.asarray(t, dtype=float)
         if self.pair is None:
             return self.log_profile(t)
-        return self._with_curve(self.pair, self.pair.log_profile_of(direction, t), t)
-
-    def _with_curve(self, pair: DominatingPair, log_delta: Array, t: Array) -> Array:
-        log_delta = np.array(log_delta)
-        end = (t >= 0.0) & ((log_delta < -60.0) | (t > pair.core.pure_epsilon))
+        log_delta = self.pair.log_profile_of(direction, t)
+        end = (t >= 0.0) & ((log_delta < -60.0) | (t > self.pair.core.pure_epsilon))
         if end.any():  # where the pair ends the Rényi curve may be smaller
             log_delta[end] = np.minimum(log_delta[end], super()._log_profile(t[end]))
         return log_delta

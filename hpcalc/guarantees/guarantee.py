@@ -148,10 +148,6 @@ class Guarantee(ABC):
         """Tails of the privacy loss in direction 0, for what :meth:`loss_steps` names."""
         raise NotImplementedError(f"the law of the privacy loss of {self.describe()} is not known")
 
-    def weakened(self, epsilon: float) -> Guarantee:
-        """The mechanism with a smaller pure epsilon that this one can be post-processed to."""
-        raise NotImplementedError(f"{self.describe()} has no pure epsilon to make smaller")
-
     @property
     def pure_epsilon(self) -> float:
         """Smallest known ε with which one run is ε-DP (inf if none)."""

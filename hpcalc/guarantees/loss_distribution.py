@@ -24,14 +24,15 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcalc.guarantees.loss_grid import Losses, sparse
+from hpcalc.guarantees.guarantee import Guarantee
+from hpcalc.guarantees.loss_grid import Kinds, Losses, downwards, sparse, upwards
 from hpcalc.guarantees.pair import DominatingPair, breakpoints
 from hpcalc.guarantees.tradeoff import least_masses
 from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsumexp
@@ -76,17 +77,15 @@ class _Law(NamedTuple):
 
 
 def composed_losses(
-    losses_at: Callable[[float], Losses | None], step: float, scale: float, *, up: bool, symmetric: bool = False
+    sources: Sequence[Guarantee], kinds: Kinds, step: float, scale: float, *, up: bool, symmetric: bool
 ) -> DominatingPair | None:
     """The pair of a composition by convolution, which dominates it or, downwards, is attained; None if too large.
 
-    ``losses_at`` gives the steps' losses at multiples of a given grid step: ``step`` or, where that is too fine,
-    coarser ones; ``scale`` is the standard deviation of the total loss, roughly.
+    Losses are multiples of ``step`` or, where that is too fine, of coarser ones; ``scale`` is the standard deviation of
+    the total loss, roughly.
     """
     for times in _COARSER:
-        losses = losses_at(times * step)
-        if losses is None:
-            continue
+        losses = (upwards if up else downwards)(sources, kinds, times * step)
         least = math.ceil(100.0 * scale / losses.step)
         most = min(MAX_CELLS, least if times == 1.0 else max(least, _ROOM))
         tilts, reached = _tilts(losses, scale, up=up, symmetric=symmetric)

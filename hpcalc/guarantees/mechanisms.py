@@ -72,9 +72,6 @@ class _Mechanism(OneNumber):
         given = float(self._given)
         return given if self.power > 0 else 1.0 / given if given > 0.0 else _INF
 
-    def weakened(self, epsilon: float) -> Self:
-        return self._with(epsilon if self.power > 0 else 1.0 / epsilon)
-
     @abstractmethod
     def _rdp(self, order: Array) -> Array:
         """``rdp`` at finite orders, for a loss that is neither 0 nor infinite."""
