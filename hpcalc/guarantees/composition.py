@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.curves import ZCDP
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_count, checked_guarantee, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_guarantee, checked_orders, sentences
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp
+from hpcalc.logspace import Array, Prob, logaddexp
 
 _INF = math.inf
 
@@ -24,31 +23,31 @@ def _log_keep(slack: float) -> float:
     return math.log1p(-slack) if slack < 1.0 else -_INF
 
 
+def _of_core(name: str) -> Any:
+    """An attribute that the event set aside does not change."""
+    return property(lambda self: getattr(self.core, name))
+
+
+def _unless_slack(name: str) -> Any:
+    """A number that is infinite where an event gives everything away."""
+    return property(lambda self: getattr(self.core, name) if self.slack == 0.0 else _INF)
+
+
 class WithCore(Guarantee):
     """A guarantee (:attr:`core`) that holds outside an event of probability :attr:`slack`."""
 
-    def rdp(self, orders: Array | float) -> Array:
-        order = checked_orders(orders)
-        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
-
-    @property
-    def exact_profile(self) -> bool:  # type: ignore[override]
-        return self.core.exact_profile
-
-    @property
-    def orders(self) -> Array | None:  # type: ignore[override]
-        return self.core.orders
-
+    exact_profile, orders, symmetric = map(_of_core, ("exact_profile", "orders", "symmetric"))
+    pure_epsilon, zcdp_rho = map(_unless_slack, ("pure_epsilon", "zcdp_rho"))
     #: What is to be said beside what the core says.
     own_warnings: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys((*self.core.warnings, *self.own_warnings)))
+        return sentences([self.core.warnings, self.own_warnings])
 
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        return self.core.symmetric
+    def rdp(self, orders: Array | float) -> Array:
+        order = checked_orders(orders)
+        return self.core.rdp(order) if self.slack == 0.0 else np.full(order.shape, _INF)
 
     def loss_steps(self) -> tuple[tuple[Guarantee, int], ...] | None:
         return self.core.loss_steps() if self.slack == 0.0 else None
@@ -64,15 +63,7 @@ class WithCore(Guarantee):
         return inner if self.slack == 0.0 else logaddexp(math.log(self.slack), _log_keep(self.slack) + inner)
 
     def region(self, rank: Prob) -> Prob:
-        """``v = slack + (1 - slack) V(u / (1 - slack))``, the region of the same mixture."""
-        if self.slack in (0.0, 1.0):
-            return certain(rank) if self.slack else self.core.region(rank)
-        keep, log_slack = _log_keep(self.slack), math.log(self.slack)
-        # 1 - u/(1-slack) = (1-u-slack)/(1-slack)
-        log_q = np.minimum(logsubexp(np.maximum(rank.log_q, log_slack), log_slack) - keep, 0.0)
-        log_u = np.where(rank.log_u - keep < -0.5, rank.log_u - keep, log1mexp(log_q))
-        inner = self.core.region(Prob(log_u, log_q))
-        return Prob(np.minimum(logaddexp(log_slack, keep + inner.log_u), 0.0), keep + inner.log_q)
+        return self.core.region(rank) if self.slack == 0.0 else super().region(rank)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         return self._beside(self.core.tradeoff(direction))
@@ -90,14 +81,6 @@ class WithCore(Guarantee):
         x = Prob(np.append(-_INF, log_x), np.append(0.0, keep + inner.x.log_q))
         w = Prob(np.append(-_INF, keep + inner.w.log_u), np.append(0.0, log_w_rest))
         return Tradeoff(x, w, np.append(-_INF, inner.log_slope), inner.attained)
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self.core.pure_epsilon if self.slack == 0.0 else _INF
-
-    @property
-    def zcdp_rho(self) -> float:
-        return self.core.zcdp_rho if self.slack == 0.0 else _INF
 
 
 @dataclass(frozen=True)
@@ -147,7 +130,7 @@ class Composition(WithCore):
 
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
     (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
-    where that is not too large, else through the summed Rényi curve. :attr:`how` says which.
+    where that is not too large, else through the summed Rényi curve.
     """
 
     parts: tuple[tuple[Guarantee, int], ...]
@@ -171,61 +154,39 @@ class Composition(WithCore):
         return Composition(tuple((part.group(size), count) for part, count in self.parts))
 
     @cached_property
-    def _merged(self) -> tuple[Guarantee, float, str]:
-        # log of the probability that no (ε, δ) part gives everything away
-        keep = math.fsum(count * _log_keep(part.slack) for part, count in self.parts)
-        slack = -math.expm1(keep)
+    def slack(self) -> float:  # type: ignore[override]
+        # the logarithms are of the probability that no (ε, δ) part gives everything away
+        return -math.expm1(math.fsum(count * _log_keep(part.slack) for part, count in self.parts))
+
+    @cached_property
+    def core(self) -> Guarantee:
         cores = [(part.core, count) for part, count in self.parts]
         cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or cores[:1]  # the others reveal nothing
-        gaussian = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
-        zcdp = [part for part, _ in cores if isinstance(part, ZCDP)]
+        gaussians = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
+        if sum(count for _, count in gaussians) > 1:  # they compose exactly: their 1/sigma^2 add
+            total = math.fsum(count * part.loss**2 for part, count in gaussians)
+            merged = Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
+            cores = [*(pair for pair in cores if not isinstance(pair[0], Gaussian)), (merged, 1)]
         if len(cores) == 1 and cores[0][1] == 1:
-            return cores[0][0], slack, "single guarantee"
-        if len(gaussian) == len(cores):
-            return _merged_gaussian(gaussian), slack, "Gaussians merged exactly"
-        if zcdp and len(gaussian) + len(zcdp) == len(cores):
-            rho = math.fsum(count * part.zcdp_rho for part, count in cores)
-            return ZCDP(rho), slack, "zCDP parameters added"
-        if gaussian:  # merge the Gaussians first: fewer parts to convolve
-            rest = [pair for pair in cores if not isinstance(pair[0], Gaussian)]
-            cores = [*rest, (_merged_gaussian(gaussian), 1)]
+            return cores[0][0]
+        if all(isinstance(part, (ZCDP, Gaussian)) for part, _ in cores):
+            return ZCDP(math.fsum(count * part.zcdp_rho for part, count in cores))
         from hpcalc.guarantees.convolved import Convolution  # where it is needed: it takes long to load
 
-        whole = Convolution(tuple(cores))
-        how = "privacy-loss distributions convolved" if whole.exact_profile else "Rényi curves added"
-        return whole, slack, how
-
-    @property
-    def how(self) -> str:
-        """How the parts were composed, in a few words."""
-        return self._merged[2]
-
-    @property
-    def slack(self) -> float:  # type: ignore[override]
-        return self._merged[1]
-
-    @property
-    def core(self) -> Guarantee:
-        return self._merged[0]
+        return Convolution(tuple(cores))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys(note for part, _ in self.parts for note in part.notes))
+        return sentences(part.notes for part, _ in self.parts)
 
     @property
     def own_warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
-        together = self.core.exact_profile
-        told = (
-            part.own_warnings if together and isinstance(part, WithCore) else part.warnings for part, _ in self.parts
-        )
-        return tuple(each for some in told for each in some)
+        return sentences(getattr(part, "own_warnings", part.warnings) for part, _ in self.parts)
 
 
-def _merged_gaussian(parts: Iterable[tuple[Gaussian, int]]) -> Gaussian:
-    """Gaussians compose exactly: their ``1/sigma^2`` add."""
-    total = math.fsum(count * part.loss**2 for part, count in parts)
-    return Gaussian(1.0 / math.sqrt(total) if total < _INF else 0.0)
+def _parts_of(base: Guarantee) -> tuple[tuple[Guarantee, int], ...]:
+    return base.parts if isinstance(base, Composition) else ((checked_guarantee(base), 1),)
 
 
 def compose(*bases: Guarantee) -> Guarantee:
@@ -233,18 +194,14 @@ def compose(*bases: Guarantee) -> Guarantee:
 
     Examples
     --------
-    >>> both = compose(Gaussian(2.0), Gaussian(2.0))
-    >>> round(both.core.sigma, 6), both.how
-    (1.414214, 'Gaussians merged exactly')
+    >>> compose(Gaussian(2.0), Gaussian(2.0), PureDP(0.0)).core
+    Gaussian(sigma=1.414213562373095)
     """
     if not bases:
         raise InvalidInput("base", "(none)", "give at least one guarantee of one run, for example --zcdp 0.1")
     if len(bases) == 1:
         return checked_guarantee(bases[0])
-    parts: list[tuple[Guarantee, int]] = []
-    for base in bases:
-        parts.extend(base.parts if isinstance(base, Composition) else [(checked_guarantee(base), 1)])
-    return Composition(tuple(parts))
+    return Composition(tuple(part for base in bases for part in _parts_of(base)))
 
 
 def repeat(base: Guarantee, count: int) -> Guarantee:
@@ -258,5 +215,4 @@ def repeat(base: Guarantee, count: int) -> Guarantee:
     number = checked_count("compose", count, 1.0, 1e15, "give a whole number >= 1")
     if number == 1:
         return base
-    parts = base.parts if isinstance(base, Composition) else ((checked_guarantee(base), 1),)
-    return Composition(tuple((part, times * number) for part, times in parts))
+    return Composition(tuple((part, times * number) for part, times in _parts_of(base)))

@@ -53,7 +53,7 @@ class Tradeoff:
         (x0, w0, slope0), (x1, w1, slope1) = (
             (self.x.take(i), self.w.take(i), self.log_slope[i]) for i in (right - 1, right)
         )
-        rise, fall = slope0 + _distance(x0, x), slope1 + _distance(x, x1)
+        rise, fall = slope0 + _distance(x0, x), np.minimum(slope1, 1e300) + _distance(x, x1)  # 0 times inf is 0
         # both W and V by both lines: each has its digits where it is small, and a difference pays for its rounding
         log_w = np.maximum(logaddexp(w0.log_u, rise), logsubexp(w1.log_u, logaddexp(fall, w1.log_u + _ROUNDING)))
         log_v = np.minimum(logaddexp(logsubexp(w0.log_q, rise), w0.log_q + _ROUNDING), logaddexp(w1.log_q, fall))
