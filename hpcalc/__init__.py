@@ -16,9 +16,10 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hpcalc.answer import Answer as _Answer
+from hpcalc.output import show as _show
 
 __version__ = "0.2.0"
 __date__ = "2026-11-28"  # of the release; printed in the man pages, which must not change from build to build
@@ -56,15 +57,7 @@ _HOME = (
     "errors", "drawing", "laws", "questions.measures", "guarantees", "questions.conversions", "questions.search_cost",
     "questions.comparing", "questions.planning", "guarantees.dpsgd",
 )  # fmt: skip
-
-
-def _show(answer: _Answer, how: str, *more: Any) -> Any:
-    """How answers are shown: the one place that knows both, so that no question imports what shows it."""
-    from hpcalc.output import notebook
-
-    return getattr(notebook, how)(answer, *more)
-
-
+# the one place that knows answers and how they are shown, so that no question imports what shows it
 _Answer.show = staticmethod(_show)
 
 

@@ -1,4 +1,4 @@
-"""One result document, six ways to read it: table, YAML, JSON, CSV, Markdown, a statement for a paper.
+"""One result document, seven ways to read it: table, YAML, JSON, CSV, Markdown, HTML, a statement for a paper.
 
 Nothing here evaluates a bound. A number is rounded once, in the direction its type declares
 (:mod:`hpcalc.output.digits`). May import :mod:`hpcalc.questions`, whose results :mod:`hpcalc.output.panels` draws.
@@ -28,16 +28,31 @@ def render(
         return csv_text(plain) if format == "csv" else {"yaml": yaml_text, "json": json_text}[format](plain, encoding)
     if format == "statement":
         from hpcalc.output.statement import statement_text
-        from hpcalc.output.streams import legible
 
-        return legible(statement_text(document), encoding)
+        return statement_text(document)
     from hpcalc.output.blocks import view
 
     blocks = view(document, quiet=quiet)
-    if format == "markdown":
-        from hpcalc.output.markdown import markdown_text
+    if format in ("markdown", "html"):
+        from hpcalc.output.markup import html_text, markdown_text
 
-        return markdown_text(document, blocks)
+        return html_text(blocks) if format == "html" else markdown_text(document, blocks)
     from hpcalc.output.table import table_text
 
     return table_text(blocks, encoding=encoding, width=10_000 if quiet else width, colour=colour)
+
+
+def show(answer: Any, how: str, path: str | None = None) -> Any:
+    """An answer in a notebook: a ``summary`` of two lines, ``html``, ``markdown``, or a ``picture``, also as a file."""
+    if how == "picture":
+        from hpcalc.output.plots import picture
+
+        return picture(answer, path)
+    document = answer.document()
+    if how != "summary":
+        return render(document, how)
+    from hpcalc.output.phrases import in_words
+
+    asked = [in_words(key, document[key]) for key in ("base", "from", "law") if document.get(key)]
+    asked += [f"{len(document['rows'])} rows"] if document.get("rows") is not None else []
+    return f"{render(document, 'table', quiet=True).strip()}\n{type(answer).__name__}: {'; '.join(asked)}"

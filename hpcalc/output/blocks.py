@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import given, in_words, label, law_words, released, rows_of, run_words, spelled
+from hpcalc.output.phrases import in_words, label, law_words, released, rows_of, run_words, spelled
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _plan(case: Document) -> Told:
     """The recommended law first, then what there was to choose from."""
     index = int(case["recommended"]["row"])
     law = law_words({"dist": case["rows"][index]["law"]["dist"]})
-    solved = f"{label(case['solved_for'])} = {given(case['value'])} gives " if case["solved_for"] else ""
+    solved = f"{label(case['solved_for'])} = {short(case['value'])} gives " if case["solved_for"] else ""
     text = f"{law[:1].upper()}{law[1:]}: {solved}ε = {shown(case['epsilon'])} for {released(case)}{_at(case)}."
     asked = _run(case, "target_epsilon", "target_success", "max_runs_p95", "success_rate", "maximize")
     return text, [*_laws(case, index), *_notes("Recommended", [case["recommended"]["reason"]]), *asked]

@@ -35,9 +35,11 @@ def fixed(value: float) -> str:
     return f"{exact.quantize(Decimal(1).scaleb(-max(4, 3 - place)), rounding=rounding):f}"
 
 
-def short(value: float) -> str:
-    """A number as one would type it, with at most six significant digits: ``1e-6``, ``0.0269084``."""
-    text = repr(significant(float(value), _PEOPLE_DIGITS)).removesuffix(".0")
+def short(value: Any) -> str:
+    """A value as one would type it, a number with at most six significant digits: ``1e-6``, ``0.0269084``."""
+    if not isinstance(value, float):
+        return str(value)
+    text = repr(significant(value, _PEOPLE_DIGITS)).removesuffix(".0")
     return text.replace("e-0", "e-").replace("e+", "e")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +13,6 @@ _NAMES = {"dpsgd": ("rate", "noise", "steps"), "approx_dp": ("epsilon", "delta")
 
 def csv_text(document: Mapping[str, Any]) -> str:
     """One header line of dotted keys, then one line a case, or a row where the answer has rows."""
-    import csv
-    import io
-
     records = [record for case in document.get("cases", [document]) for record in _records(case)]
     named = list(dict.fromkeys(key for record in records for key in record))
     # what only some rows have stands beside what the others have in its place
@@ -39,14 +38,11 @@ def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _flatten(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, (list, tuple)):
-        for key, item in _labelled(value, path):
-            yield from _flatten(item, f"{path}.{key}")
-    else:
-        yield path, None if isinstance(value, Mapping) else value
+    if not isinstance(value, (Mapping, list, tuple)) or value == {}:
+        yield path, None if value == {} else value
+        return
+    for key, item in value.items() if isinstance(value, Mapping) else _labelled(value, path):
+        yield from _flatten(item, f"{path}.{key}" if path else str(key))
 
 
 def _labelled(items: Sequence[Any], path: str) -> Iterator[tuple[str, Any]]:

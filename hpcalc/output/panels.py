@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcalc.laws import Law, RunCount
+from hpcalc.laws import Law
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Prob, Upper, distinct
 from hpcalc.output.digits import fixed, short
@@ -78,8 +78,8 @@ def _series(name: str, points: Iterable[Point], style: int = ONE_RUN, kind: str 
     return Series(name, tuple(x for x, _ in kept), tuple(y for _, y in kept), style, kind)
 
 
-def _limit(name: str, x: float | None) -> Series:
-    return Series(name, () if x is None else (float(x),), kind="limit")
+def _limit(words: str, x: float | None) -> Series:
+    return Series("", ()) if x is None else Series(words.format(short(x)), (float(x),), kind="limit")
 
 
 def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
@@ -94,15 +94,12 @@ def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
     return looks
 
 
-def _style(runs: RunCount) -> int:
-    return next(style for _, style in _looks(family_of(runs)).values())
-
-
 def _bound(result: BoundResult) -> list[Panel]:
     curves = search_curves(result)
     if curves is None:
         return []
-    style, delta, asked = _style(result.runs), short(result.delta), result.max_epsilon
+    ((_, style),) = _looks(family_of(result.runs)).values()
+    delta, asked = short(result.delta), result.max_epsilon
     whole = released(result.asked.document()).removeprefix("the ")
     caption = f"{run_words(result.base.describe())}; {law_words(law_document(result.runs))}; δ = {delta}"
     # every smaller ε is out of reach as well
@@ -113,7 +110,7 @@ def _bound(result: BoundResult) -> list[Panel]:
         Axis("log10 δ", most=0.0, least=min((y for _, y in curves.profile), default=None)),
         (_series(whole, curves.profile, style), _series("one run", curves.one_profile),
          _series("out of reach: a mechanism costs this", low, kind="area"),
-         _limit(f"limit ε = {short(asked or 0.0)}", asked if asked is not None and asked <= curves.widest else None),
+         _limit("limit ε = {}", asked if asked is not None and asked <= curves.widest else None),
          _series(f"ε = {fixed(Upper(result.epsilon))} at δ = {delta}", curves.answer, style, "ring")),
         caption,
     )  # fmt: skip
@@ -148,7 +145,7 @@ def _compare(result: CompareResult) -> list[Panel]:
     # curves go on far beyond the rows; where there are rows, they are what is looked at
     most = None if swept or not costs else max(1.3 * costs[-1], at_epsilon or 0.0)
     epsilon = Axis(f"ε of {released(result.asked.document())}", log, None if log else 0.0, most)
-    limit = _limit(f"ε = {short(at_epsilon or 0.0)}", at_epsilon)
+    limit = _limit("ε = {}", at_epsilon)
     caption = f"{run_words(result.base.describe())}; δ = {short(result.delta)}"
     caption += "" if swept else "; large marks: the rows"
     runs = Axis("mean number of runs E[K]", log=True)
@@ -177,8 +174,7 @@ def _plan(result: PlanResult) -> list[Panel]:
         best = [_series(f"recommended: {name}", point, kind="ring") for first, name, _, point in points if first]
         return *best, *(_series(name, point, style, "points") for _, name, style, point in points), limit
 
-    most = result.constraints.get("max_runs_p95")
-    limit = _limit(f"limit {most or 0.0:g} runs", most if by_runs else None)
+    limit = _limit("limit {} runs", result.constraints.get("max_runs_p95") if by_runs else None)
     target = f"ε <= {short(result.target_epsilon)} at " if result.target_epsilon is not None else ""
     run = f"{run_words(result.base.describe())}; " if result.base is not None else ""
     solved = Axis("runs, 95 % quantile", log=True) if by_runs else Axis(f"value of {result.best.solved_for}")
@@ -186,37 +182,29 @@ def _plan(result: PlanResult) -> list[Panel]:
 
 
 def _utility(result: UtilityResult) -> list[Panel]:
-    law, style = result.runs, _style(result.runs)
-    drawn = [_run_time(law, style)]
-    if isinstance(law, Law):
-        drawn.append(_chance(law, result.aims.success_rate, style))
-        drawn += [_scores(law, result.aims.scores, result.aims.minimize, style)] if result.aims.scores else []
-    return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
-
-
-def _run_time(runs: RunCount, style: int) -> Panel:
-    late = quantile_or_none(runs, 0.999)
+    law, aims = result.runs, result.aims
+    ((_, style),) = _looks(family_of(law)).values()
+    late = quantile_or_none(law, 0.999)
     top = min(float(late if late is not None else math.inf), _LARGEST_MEAN)
-    many = top > 60.0
-    counts = np.geomspace(1.0, top, 60).round() if many else np.arange(1.0, max(top, 2.0) + 2.0)
-    more = [(k, math.exp(runs.log_sf(int(k) - 1))) for k in distinct(counts).tolist()]
-    marks = [(quantile_or_none(runs, p), 1.0 - p) for p in (0.5, 0.95, 0.99)]
-    return Panel("Run time", Axis("number of runs k", log=many),
-                 Axis("chance of at least k runs", least=0.0, most=1.0),
-                 (_series("P[K ≥ k]", more, style, "steps"),
-                  _series("50, 95, 99 % of searches end by", marks, style, "ring")))  # fmt: skip
+    counts = np.geomspace(1.0, top, 60).round() if top > 60.0 else np.arange(1.0, max(top, 2.0) + 2.0)
+    more = [(k, math.exp(law.log_sf(int(k) - 1))) for k in distinct(counts).tolist()]
+    marks = [(quantile_or_none(law, p), 1.0 - p) for p in (0.5, 0.95, 0.99)]
+    drawn = [Panel("Run time", Axis("number of runs k", top > 60.0), Axis("chance of at least k runs", False, 0.0, 1.0),
+                   (_series("P[K ≥ k]", more, style, "steps"),
+                    _series("50, 95, 99 % of searches end by", marks, style, "ring")))]  # fmt: skip
+    if isinstance(law, Law):
+        drawn.append(_chance(law, aims.success_rate, style))
+        drawn += [_scores(law, aims.scores, aims.minimize, style)] if aims.scores else []
+    return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
 
 
 def _chance(law: Law, rate: float | None, style: int) -> Panel:
     share = np.geomspace(min(1e-3, 0.1 * (rate or 1.0)), 1.0, 49)
-
-    def best(rates: Any) -> list[Point]:
-        return list(zip(rates.tolist(), np.exp(law.log_survival(Prob.from_u(rates))).tolist(), strict=True))
-
-    given = best(np.array([rate])) if rate is not None else []
+    best, given = ([(x, math.exp(law.log_survival(Prob.from_u(x)))) for x in rates]
+                   for rates in (share.tolist(), [] if rate is None else [rate]))  # fmt: skip
     return Panel("Chance of a good run", Axis("share of good candidates", log=True),
                  Axis("chance to find a good one", least=0.0, most=1.0),
-                 (_series("best of K", best(share), style), _series("one run", zip(share, share, strict=True)),
+                 (_series("best of K", best, style), _series("one run", zip(share, share, strict=True)),
                   _series("the rate given", given, style, "ring")))  # fmt: skip
 
 

@@ -49,32 +49,24 @@ def _run(key: str, value: Any) -> str:
     if key in _FILES:
         return ", ".join(f"{_FILES[key]} {one}" for one in (value if isinstance(value, (list, tuple)) else [value]))
     if key == "rdp":
-        points = value if isinstance(value, str) else ", ".join(":".join(map(given, point)) for point in value)
+        points = value if isinstance(value, str) else ", ".join(":".join(map(short, point)) for point in value)
         return f"Rényi points {points}"
     if key not in _RUNS or isinstance(value, str):
         return f"{label(key)} {spelled(value)}"
     name, words = _RUNS[key]
     rows = np.array(value, dtype=object).reshape(-1, len(words)).tolist()  # of which a whole number stays one
     if key == "dpsgd" and len(rows) > _FEW:
-        rates, noises, steps = zip(*rows, strict=True)
-        return f"{sum(steps)} DP-SGD steps, rate {_span(rates)}, noise {_span(noises)}"
-    told = (", ".join(word.format(given(number)) for word, number in zip(words, row, strict=True)) for row in rows)
+        *spans, steps = zip(*rows, strict=True)
+        rate, noise = (" to ".join(dict.fromkeys(map(short, (min(span), max(span))))) for span in spans)
+        return f"{sum(steps)} DP-SGD steps, rate {rate}, noise {noise}"
+    told = (", ".join(word.format(short(number)) for word, number in zip(words, row, strict=True)) for row in rows)
     return f"{name}, {'; '.join(told)}"
-
-
-def _span(values: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys((given(min(values)), given(max(values)))))
 
 
 def released(case: Mapping[str, Any]) -> str:
     """What a document's ε is the cost of."""
     more = any(case.get(key) for key in ("searches", "subset", "then", "total"))
     return "everything released" if more else "the whole search"
-
-
-def given(value: Any) -> str:
-    """A number as it was given, or as it would be."""
-    return short(value) if isinstance(value, float) else str(value)
 
 
 def spelled(value: Any) -> str:
@@ -93,10 +85,10 @@ def law_words(law: Mapping[str, Any], *, brief: bool = False) -> str:
     cut = {"max_runs": "given K <= {}", "clamp_runs": "cut at {}", "at_least_one": "given K >= 1"}
     for key, value in law.items():
         if key not in ("dist", "mean", "prob_zero", *cut) and value is not None:
-            told.append(f"{label(key)} {given(value)}")
+            told.append(f"{label(key)} {short(value)}")
     told += [words.format(law[key]) for key, words in cut.items() if law.get(key)]
     if not brief and law.get("mean") is not None:
-        told.append(f"mean {given(law['mean'])}")
+        told.append(f"mean {short(law['mean'])}")
     if not brief and law.get("prob_zero"):
         told.append(f"P[K = 0] {short(law['prob_zero'])}")
     return ", ".join(told)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
@@ -54,6 +54,27 @@ def figure_of(result: Any, kind: str) -> bytes:
         with make_figure(panels) as figure:
             figure.savefig(buffer, format=kind, metadata=_KINDS[kind])
     return buffer.getvalue()
+
+
+class Picture(NamedTuple):
+    """A drawn answer, which a notebook shows by itself; ``svg`` is its text."""
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"<Picture, {len(self.svg)} characters of SVG: answer.plot('file.svg') writes a file>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def picture(answer: Any, path: str | None) -> Picture | None:
+    """Draw an answer, into a file or for the notebook to show; None where a file was written or nothing is drawn."""
+    if path is not None:
+        plot_result(answer, path)
+        return None
+    data = figure_of(answer, "svg")
+    return Picture(data.decode()) if data else None
 
 
 @contextmanager

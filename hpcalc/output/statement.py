@@ -21,7 +21,12 @@ _WORKS = {
 def statement_text(document: Mapping[str, Any]) -> str:
     """What a paper says about a search, from the document of ``bound``, or of several."""
     cases = document.get("cases", [document])
-    works = dict.fromkeys(work for case in cases for work in _rests_on(case))
+    works = {"papernot2022hyperparameter": None}
+    for case in cases:
+        method, law = case.get("method"), case.get("law") or {}
+        rules = [row.get("conversion") for row in case.get("bounds", ()) if row.get("method") == method]
+        for part in (law.get("dist"), *case.get("base", {}), method, *rules):
+            works |= dict.fromkeys(_WORKS.get(str(part), ()))
     entries = {entry.partition(",")[0].partition("{")[2]: entry for entry in shipped("manual/works.bib").split("\n\n")}
     return "\n\n".join([*(" ".join(_sentences(case)) for case in cases),
                         *(entries[work].strip() for work in works)]) + "\n"  # fmt: skip
@@ -65,11 +70,3 @@ def _chosen(case: Mapping[str, Any]) -> str:
         "threshold": f"Runs were repeated until one was accepted, which alone was released ({law_words(law)}){sample}",
     }.get(str(law.get("dist")), "Hyperparameters were chosen by releasing the best of K runs alone, with K secret "
           f"({law_words(law)}){sample}")  # fmt: skip
-
-
-def _rests_on(case: Mapping[str, Any]) -> Iterator[str]:
-    method, law = case.get("method"), case.get("law") or {}
-    rules = [row.get("conversion") for row in case.get("bounds", ()) if row.get("method") == method]
-    yield "papernot2022hyperparameter"
-    for part in (law.get("dist"), *case.get("base", {}), method, *rules):
-        yield from _WORKS.get(str(part), ())

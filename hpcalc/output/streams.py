@@ -82,9 +82,8 @@ def write_stdout(text: str) -> None:
     """Write to stdout and flush; a closed pipe stays a :class:`BrokenPipeError`, anything else is exit code 4."""
     if sys.stdout is None:
         raise DataFileError("standard output is closed")
-    encoding = stdout_encoding()
     try:
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.write(legible(text, stdout_encoding()))
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -43,21 +43,19 @@ def _parts(block: Block, encoding: str, width: int | None) -> Iterator[Text | Ta
         safe = "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
         return legible(safe, encoding)
 
-    if isinstance(block, Headline) and block.bare:
-        yield Text(say(block.text))
-    elif isinstance(block, Headline):
+    if isinstance(block, Headline):
         style = {None: "bold", True: "bold green", False: "bold red"}[block.good]
-        yield from _paragraph(say(block.text), width, style=style)
+        yield from [Text(say(block.text))] if block.bare else _paragraph(say(block.text), width, style=style)
+        return
+    if block.title:
+        yield from _paragraph(say(block.title), width, style="bold")
+    if isinstance(block, Notes):
+        mark = "[ ] " if block.checklist else "- "
+        for text, _ in block.items:  # footnotes stand in Markdown
+            yield from _paragraph(say(text), width, mark, " " * len(mark))
     else:
-        if block.title:
-            yield from _paragraph(say(block.title), width, style="bold")
-        if isinstance(block, Notes):
-            mark = "[ ] " if block.checklist else "- "
-            for text, _ in block.items:  # footnotes stand in Markdown
-                yield from _paragraph(say(text), width, mark, " " * len(mark))
-        else:
-            columns, *rows = ([say(cell) for cell in row] for row in (block.columns, *block.rows))
-            yield from _grid(block, columns, rows, width, legible("─", encoding))
+        columns, *rows = ([say(cell) for cell in row] for row in (block.columns, *block.rows))
+        yield from _grid(block, columns, rows, width, legible("─", encoding))
 
 
 def _paragraph(text: str, width: int | None, first: str = "", rest: str = "", style: str = "") -> Iterator[Text]:

@@ -208,7 +208,6 @@ def test_a_statement_for_a_paper() -> None:
     assert sentences.count(". ") == 2
     cited = " ".join(work.split("{")[1].split(",")[0] for work in works)
     assert cited == "papernot2022hyperparameter bun2016concentrated mironov2017renyi canonne2020discrete"
-    render(BOUND, "statement", encoding="ascii").encode("ascii")
 
 
 @pytest.mark.parametrize(
