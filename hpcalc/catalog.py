@@ -41,11 +41,6 @@ class Law(NamedTuple):
     defaults: tuple[str, ...] = ()  # as --law, what a comparison and a plan consider unless others are named
     cuttable: bool = True  # whether --max-runs, --clamp-runs and --at-least-one mean something
 
-    @property
-    def has_mean(self) -> bool:
-        """Whether ``--mean`` (and ``with_mean``) may stand for the scale: a whole number of runs is its own mean."""
-        return bool(self.scales) and (self.scales[0] not in PARAMETERS or PARAMETERS[self.scales[0]].domain != "whole")
-
 
 _FAMILIES, _TNB = "hpcalc.laws.families", "hpcalc.laws.negative_binomial"
 

@@ -105,7 +105,7 @@ def minimise_over_orders(objective: Callable[[Array], Array], orders: Array | No
         found = values(finite) if finite.size else np.array([_INF])
         best = int(found.argmin())
         return (float(found[best]), float(finite[best])) if found[best] < _INF else (_INF, None)
-    place, value = log_minimum(lambda x: values(1.0 + np.exp(x)), _LOG_ORDERS, accuracy=1e-6, reach=_REACH, pieces=16)
+    place, value = log_minimum(lambda x: values(1.0 + np.exp(x)), _LOG_ORDERS, accuracy=1e-6, reach=_REACH, parts=16)
     if value == _INF:
         return _INF, None
     order = 1.0 + math.exp(place)

@@ -20,7 +20,7 @@ Indices: TypeAlias = NDArray[np.intp]
 _Item = TypeVar("_Item", bound=np.generic)
 _LOG2 = math.log(2.0)
 _SQRT_HALF = math.sqrt(0.5)
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def log1mexp(x: Array | float) -> Array:
@@ -70,16 +70,11 @@ def softplus(x: Array | float) -> Array:
     return np.asarray(np.logaddexp(0.0, x), dtype=float)
 
 
-def _erfc(x: Array) -> Array:
-    # math.erfc is correct to an ulp or so and, called through map, faster than loading SciPy
-    return np.fromiter(map(math.erfc, x.tolist()), dtype=float, count=x.size)
-
-
 def log_ndtr(x: Array | float) -> Array:
     """Logarithm of the standard normal distribution function, to a few ulp for every argument."""
     x = np.asarray(x, dtype=float)
     with np.errstate(over="ignore"):
-        tail = log_mills(np.abs(x)) - 0.5 * x * x - _HALF_LOG_2PI
+        tail = log_mills(np.abs(x)) - 0.5 * x * x - HALF_LOG_2PI
     return np.where(x > 0.0, log1mexp(tail), tail)
 
 
@@ -89,7 +84,9 @@ def log_mills(x: Array | float) -> Array:
     out = np.empty(x.shape)
     far = x > 10.0
     near = x[~far]
-    out[~far] = np.log(0.5 * _erfc(near * _SQRT_HALF)) + 0.5 * near * near + _HALF_LOG_2PI
+    # math.erfc is correct to an ulp or so and, called through map, faster than loading SciPy
+    erfc = np.fromiter(map(math.erfc, (near * _SQRT_HALF).tolist()), dtype=float, count=near.size)
+    out[~far] = np.log(0.5 * erfc) + 0.5 * near * near + HALF_LOG_2PI
     out[far] = -np.log(x[far] + mills_fraction(x[far]))
     return out
 
@@ -100,24 +97,6 @@ def mills_fraction(x: Array) -> Array:
     for j in range(12, 0, -1):
         fraction = j / (x + fraction)
     return fraction
-
-
-def ndtri_exp(log_p: Array | float) -> Array:
-    """Inverse of :func:`log_ndtr`: the normal quantile of ``exp(log_p)``.
-
-    Three steps of Halley's method on ``log Phi`` are exact to an ulp or two of ``1 + |x|``, in the far tails too.
-    """
-    log_p = np.asarray(log_p, dtype=float)
-    smaller = np.minimum(log_p, log1mexp(np.minimum(log_p, 0.0)))  # log of the smaller tail
-    half = np.maximum(smaller, -8e307)
-    x = np.sqrt(np.maximum(-2.0 * (half + _LOG2), 0.0))
-    x = x * (x + 2.0) / (x + 2.5)
-    for _ in range(3):
-        log_ratio = log_mills(x)
-        ratio = np.exp(log_ratio)
-        newton = (log_ratio - 0.5 * x * x - _HALF_LOG_2PI - half) * ratio
-        x = x + newton / (1.0 + 0.5 * newton * (1.0 / ratio - x))
-    return np.asarray(np.where(log_p < -_LOG2, -1.0, 1.0) * np.where(np.isneginf(smaller), np.inf, x), dtype=float)
 
 
 class Prob(NamedTuple):
@@ -178,10 +157,18 @@ class Prob(NamedTuple):
 
     @property
     def normal(self) -> Array:
-        """``Phi^-1(u)``, from the smaller of ``u`` and ``1 - u``."""
-        small = self.log_u <= self.log_q
-        value = ndtri_exp(np.where(small, self.log_u, self.log_q))
-        return np.asarray(np.where(small, value, -value), dtype=float)
+        """``Phi^-1(u)``: from the smaller tail, by three steps of Halley's method, to an ulp or two of ``1 + |x|``."""
+        small = np.minimum(self.log_u, self.log_q)
+        half = np.maximum(small, -8e307)
+        x = np.sqrt(np.maximum(-2.0 * (half + _LOG2), 0.0))
+        x = x * (x + 2.0) / (x + 2.5)
+        for _ in range(3):
+            log_ratio = log_mills(x)
+            ratio = np.exp(log_ratio)
+            newton = (log_ratio - 0.5 * x * x - HALF_LOG_2PI - half) * ratio
+            x = x + newton / (1.0 + 0.5 * newton * (1.0 / ratio - x))
+        far = np.where(np.isneginf(small), np.inf, x)
+        return np.where(self.log_u < self.log_q, -far, far)
 
     def take(self, index: int | slice | Mask | Indices) -> Prob:
         """Select elements, as ``ndarray.__getitem__`` does."""

@@ -29,10 +29,10 @@ class Grid:
     boldest: float
     digits: int = 6
 
-    @property
-    def sign(self) -> int:
-        """1 where larger numbers are bolder, -1 where smaller ones are."""
-        return 1 if self.boldest >= self.safest else -1
+    def __post_init__(self) -> None:
+        self.sign = 1 if self.boldest >= self.safest else -1  # 1 where larger numbers are bolder
+        first, self.last = self.index(self.safest), self.index(self.boldest)  # positions of the ends
+        self.first = first if self.value(first) == self.safest else first + 1
 
     def value(self, index: int) -> float:
         """The number at a position; larger positions are bolder."""
@@ -50,17 +50,6 @@ class Grid:
         # through the decimal text: logarithms are not exact at powers of ten
         mantissa, _, exponent = f"{significant(safe, self.digits):.{self.digits - 1}e}".partition("e")
         return self.sign * (int(exponent) * 9 * least + round(float(mantissa) * least) - least)
-
-    @property
-    def first(self) -> int:
-        """Position of the safest number in the range."""
-        index = self.index(self.safest)
-        return index if self.value(index) == self.safest else index + 1
-
-    @property
-    def last(self) -> int:
-        """Position of the boldest number in the range."""
-        return self.index(self.boldest)
 
 
 @dataclass(eq=False)
@@ -181,21 +170,16 @@ def least_passing(passes: Callable[[float], bool], first: float, top: float, acc
 
 
 def log_minimum(
-    values: Callable[[Array], Array],
-    x: Array,
-    *,
-    accuracy: float = 1e-3,
-    reach: tuple[float, float] | None = None,
-    pieces: int = 4,
+    curve: Callable[[Array], Array], x: Array, accuracy: float, reach: tuple[float, float] | None = None, parts: int = 4
 ) -> tuple[float, float]:
     """Where a function is least, and its value there (inf where every one is), by a grid that narrows around it.
 
     It starts from evenly spaced ``x`` and may move within ``reach`` while the least value lies at its end; each grid is
-    ``pieces`` times narrower than the one before, down to steps of ``accuracy``.
+    ``parts`` times narrower than the one before, down to steps of ``accuracy``.
 
     Examples
     --------
-    >>> place, value = log_minimum(lambda x: (x - 1.2345) ** 2, np.arange(-3.0, 4.0))
+    >>> place, value = log_minimum(lambda x: (x - 1.2345) ** 2, np.arange(-3.0, 4.0), 1e-3)
     >>> round(place, 2)
     1.23
     """
@@ -203,7 +187,7 @@ def log_minimum(
     step, moving = float(x[1] - x[0]), True
     best_place, best = float(x[0]), math.inf
     while True:
-        found, width = values(x), float(x[-1] - x[0])
+        found, width = curve(x), float(x[-1] - x[0])
         top = int(np.argmin(found))
         better = float(found[top]) < best
         if better:
@@ -216,6 +200,6 @@ def log_minimum(
             return best_place, best
         else:
             moving = False
-            step /= pieces
-            x = best_place + np.arange(-pieces, pieces + 1.0) * step
+            step /= parts
+            x = best_place + np.arange(-parts, parts + 1.0) * step
             x = x[(x >= low) & (x <= high)]

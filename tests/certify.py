@@ -39,7 +39,7 @@ from hpcalc.conversion import RenyiCurve, delta_from_rdp, epsilon_from_rdp, mini
 from hpcalc.errors import HpcalcError
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, compose
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Law, Poisson, TruncatedNegativeBinomial, modified
 from hpcalc.logspace import Prob
 from hpcalc.questions.search_cost import bound
 
@@ -190,9 +190,9 @@ def a_usual_law(rng: random.Random) -> Law:
             lambda: Binomial(rng.randint(1, 100), rng.uniform(0.02, 0.98)),
             lambda: Fixed(rng.randint(1, 30)),
             lambda: a_pmf(rng, 300.0),
-            lambda: AtMost.of(Poisson(some), rng.randint(1, 100)),
-            lambda: Clamped.of(Poisson(some), rng.randint(1, 100)),
-            lambda: AtMost.of(TruncatedNegativeBinomial.with_mean(mean, eta=0.0), rng.randint(2, 300)),
+            lambda: modified(Poisson(some), rng.randint(1, 100)),
+            lambda: modified(Poisson(some), clamp_runs=rng.randint(1, 100)),
+            lambda: modified(TruncatedNegativeBinomial.with_mean(mean, eta=0.0), rng.randint(2, 300)),
             lambda: AtLeastOne(Poisson(some)),
         )
     )()
@@ -347,7 +347,7 @@ def lemma_22(rng: random.Random) -> Iterator[Check]:
     inner = Poisson(log_uniform(rng, 1e-3, 1e4)) if rng.random() < 0.5 else a_tnb(rng)
     cutoff = int(log_uniform(rng, 1.0, 300.0))
     try:
-        law = AtMost.of(inner, cutoff)
+        law = modified(inner, cutoff)
     except HpcalcError:
         return
     pmf = exact.pmf(inner, cutoff)

@@ -70,5 +70,5 @@ def test_the_minimum_is_found_inside_the_grid_and_beyond_it(top: float) -> None:
     assert value == pytest.approx(1.0, abs=1e-6)
     # without leave to move, the end of the grid is the answer
     if abs(top) > 3.0:
-        assert log_minimum(lambda x: np.cosh(x - top), np.arange(-3.0, 4.0))[0] == math.copysign(3.0, top)
-    assert log_minimum(lambda x: np.full(x.shape, np.inf), np.arange(3.0))[1] == math.inf
+        assert log_minimum(lambda x: np.cosh(x - top), np.arange(-3.0, 4.0), 1e-3)[0] == math.copysign(3.0, top)
+    assert log_minimum(lambda x: np.full(x.shape, np.inf), np.arange(3.0), 1e-3)[1] == math.inf

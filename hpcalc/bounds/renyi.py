@@ -36,7 +36,7 @@ from hpcalc.conversion import (
 )
 from hpcalc.guarantees import Guarantee, cks_log_delta
 from hpcalc.laws import Law, RunCount
-from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, ndtri_exp, softplus
+from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, softplus
 
 _LIMIT = 42.0  # Phi(-42) = 1e-385: ranks below need no node of their own
 # Knobs of speed. Into how many pieces sharpening cuts cells, round by round, and the number of nodes at which it ends.
@@ -265,7 +265,7 @@ def _first_score(base: Guarantee, score: float) -> float:
             return max(score - 1.3 * shift, -_LIMIT)
     # V's inverse is V mirrored
     inverse = base.region(Prob.from_normal(np.array([-score]))).complement()
-    return float(np.maximum(ndtri_exp(inverse.log_u)[0], -_LIMIT))
+    return float(np.maximum(inverse.normal[0], -_LIMIT))
 
 
 @dataclass(eq=False)

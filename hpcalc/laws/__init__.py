@@ -13,7 +13,7 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped
+from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped, modified
 from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson
 from hpcalc.laws.family import make_law, parse_law
 from hpcalc.laws.law import Law, RunCount, checked_law
@@ -23,5 +23,5 @@ from hpcalc.laws.tabulated import FinitePmf
 __all__ = [
     "Adaptive", "AnyRuns", "AtLeastOne", "AtMost", "BestOfK", "Binomial", "Clamped", "FinitePmf", "Fixed", "Geometric",
     "Law", "Logarithmic", "Poisson", "RunCount", "Threshold", "TruncatedNegativeBinomial", "checked_law",
-    "make_law", "parse_law",
+    "make_law", "modified", "parse_law",
 ]  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.law import Echo, Law, RunCount, SameCount, checked_law, of_law, safe_exp, whole_number
+from hpcalc.laws.law import Echo, Law, SameCount, checked_law, of_law, safe_exp, whole_number
 from hpcalc.laws.probabilities import sharper
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
@@ -47,11 +47,6 @@ class AtLeastOne(Law):
         log_mean, spread = law.log_mean - law.log_prob_run, law.sd / math.exp(0.5 * law.log_prob_run)
         sd = math.sqrt(max(spread**2 - safe_exp(log_mean) ** 2 * law.prob_zero, 0.0)) if law.prob_zero else law.sd
         vars(self).update(log_mean=log_mean, sd=sd)
-
-    @classmethod
-    def of(cls, law: RunCount) -> Law:
-        """The law itself where K is never 0."""
-        return law if isinstance(law, Law) and law.log_prob_zero == -math.inf else cls(law)  # type: ignore[arg-type]
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), "at_least_one": True}
@@ -97,12 +92,6 @@ class _Cut(Tabular):
     def _cut(self, log_p: Array) -> Array:
         """``log`` of the probabilities of 0, 1, ..., m, from those before the cut."""
 
-    @classmethod
-    def of(cls, law: RunCount, m: int) -> Law:
-        """The law itself where it never exceeds m."""
-        uncut = isinstance(law, Law) and (law.max_runs or math.inf) <= whole_number(cls.option, m, 1)
-        return law if uncut else cls(law, m)  # type: ignore[return-value, arg-type]
-
     def parameters(self) -> Echo:
         return {**self.law.parameters(), self.option: self.m}
 
@@ -122,7 +111,6 @@ class AtMost(_Cut):
     """
 
     option: ClassVar[str] = "max_runs"
-
     log_kept: ClassVar[float]  # log P[K <= m] under the law before the condition, set when made
 
     def _cut(self, log_p: Array) -> Array:
@@ -151,6 +139,14 @@ class Clamped(_Cut):
 
     def _cut(self, log_p: Array) -> Array:
         return np.append(log_p[:-1], self.law.log_sf(self.m - 1))
+
+
+def modified(law: Law, max_runs: Any = None, clamp_runs: Any = None, at_least_one: bool = False) -> Law:
+    """A law given K <= ``max_runs``, cut off and given K >= 1; itself where that is so: no table is as long as it."""
+    for kind, m in ((AtMost, max_runs), (Clamped, clamp_runs)):
+        if m is not None and (law.max_runs or math.inf) > whole_number(kind.option, m, 1):
+            law = kind(law, m)
+    return AtLeastOne(law) if at_least_one and law.log_prob_zero > -math.inf else law
 
 
 def _scaled(rank: Prob, factor: float) -> Prob:

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.catalog import LAWS, PARAMETERS, load, long_name
+from hpcalc.catalog import LAWS, PARAMETERS, load
 from hpcalc.errors import InvalidInput, require
 from hpcalc.files import did_you_mean
-from hpcalc.laws.derived import AtLeastOne, AtMost, Clamped
+from hpcalc.laws.derived import modified
 from hpcalc.laws.law import RunCount, checked_law
+from hpcalc.solve import Grid
 
 #: A law as the public functions take it: an object, the text of ``--law``, or keyword arguments of ``make_law``.
 LawLike: TypeAlias = "RunCount | LawFamily | str | Mapping[str, Any]"
@@ -48,11 +49,8 @@ def make_law(dist: str, **params: object) -> RunCount:
     given = {key: value for key, value in params.items() if value is not None}
     _check_keys(dist, given)
     maker, named = load(row.target), {key: given[key] for key in row.parameters if key in given}
-    law: RunCount = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
-    for kind in (AtMost, Clamped):
-        if kind.option in given:
-            law = kind.of(law, given[kind.option])  # type: ignore[arg-type]  # which is checked
-    return AtLeastOne.of(law) if given.get("at_least_one") else law
+    law = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
+    return modified(law, **{key: value for key, value in params.items() if key in MODIFIERS})  # type: ignore[arg-type]  # checked
 
 
 def _check_name(option: str, value: object, dist: str) -> None:
@@ -60,10 +58,16 @@ def _check_name(option: str, value: object, dist: str) -> None:
         raise InvalidInput(option, value, f"{did_you_mean(dist, LAWS)}the laws are {', '.join(LAWS)}")
 
 
+def _domain(key: str | None) -> str:
+    """The kind of number that a parameter is."""
+    return PARAMETERS[key].domain if key in PARAMETERS else "positive"
+
+
 def _check_keys(dist: str, given: dict[str, object]) -> None:
     row = LAWS[dist]
     known, wanted, mean = (*row.parameters, *MODIFIERS, "mean"), " and ".join(row.parameters), given.get("mean")
-    scale, uncut = row.scales[0] if row.has_mean else None, f"it means nothing for {dist} ({row.title}): leave it out"
+    scale = next((key for key in row.scales[:1] if _domain(key) != "whole"), None)  # a whole number is its own mean
+    uncut = f"it means nothing for {dist} ({row.title}): leave it out"
     clamped, some = given.get("clamp_runs"), given.get("at_least_one", False)
     once = clamped is None or "max_runs" not in given
     require(
@@ -136,40 +140,31 @@ class LawFamily:
 
     def at(self, value: float) -> RunCount:
         """The law whose open parameter is ``value``."""
-        assert self.scale is not None
-        return make_law(**{**self.document(), self.scale: value})
+        return make_law(**{**self.document(), str(self.scale): value})
 
     def with_mean(self, mean: float) -> RunCount:
         """The law of a mean, before it is cut or conditioned; a whole number of runs is the nearest one."""
         require(("mean", mean, self.scale is not None, f"{self.dist} has a mean of its own: leave --mean out"))
-        if self.whole:
+        if _domain(self.scale) == "whole":
             each = self.parameters["p"] if self.scale == "n" else 1.0
             return self.at(max(round(mean / each), 1))
         return make_law(**self.document(), mean=mean)
 
     def scale_at(self, mean: float) -> float:
         """The open parameter at a mean; the boldest there is where the law has no such mean."""
-        assert self.scale is not None
         try:
-            value = self.with_mean(mean).parameters().get(self.scale)
+            value = self.with_mean(mean).parameters().get(str(self.scale))
         except InvalidInput:  # a mean beyond a binomial's n
-            return self.range[1]
+            return self.grid.boldest
         return float(value) if isinstance(value, (int, float)) else 1e-300
 
     @property
-    def _domain(self) -> str:
-        return PARAMETERS[self.scale].domain if self.scale in PARAMETERS else "positive"
-
-    @property
-    def whole(self) -> bool:
-        """Whether the open parameter is a whole number."""
-        return self._domain == "whole"
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Safest and boldest legal value of the open parameter."""
-        low, high = _RANGES.get(self._domain, (1e-300, 1e100))
-        return (high, low) if LAWS[self.dist].safe == "up" else (low, high)
+    def grid(self) -> Grid:
+        """Legal values of the open parameter, from the safest to the boldest."""
+        domain = _domain(self.scale)
+        low, high = _RANGES.get(domain, (1e-300, 1e100))
+        ends = (high, low) if LAWS[self.dist].safe == "up" else (low, high)
+        return Grid(*ends, digits=0 if domain == "whole" else 6)
 
     def document(self) -> dict[str, Any]:
         """Its name and what is fixed, under the published keys."""
@@ -182,11 +177,6 @@ class LawFamily:
         numbers = {name: value for name, value in shown.items() if isinstance(value, (int, float))}
         words = (name if value is True else f"{name}={value:g}" for name, value in numbers.items())
         return ":".join(filter(None, (self.dist, ",".join(words))))
-
-    @property
-    def title(self) -> str:
-        """The law for people, without the open parameter."""
-        return long_name(self.dist, dict(self.parameters))
 
 
 def family_of(law: LawLike) -> LawFamily:
@@ -210,7 +200,7 @@ def family_of(law: LawLike) -> LawFamily:
     fixed = {key: value for key, value in parameters.items() if key not in (scale, f"log_{scale}", "mean")}
     family = LawFamily(dist, fixed, scale, given)
     if given is None:
-        family.at(family.range[0] if scale == scales[0] else 1.0)  # what is fixed must be legal
+        family.at(family.grid.safest if scale == scales[0] else 1.0)  # what is fixed must be legal
     return family
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hpcalc.catalog import long_name
 from hpcalc.laws import Law
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Prob, Upper, distinct
@@ -89,7 +90,7 @@ def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
         eta = family.parameters.get("eta")
         own = _STYLES.get(family.dist if eta is None else f"{family.dist}:eta={eta:g}", _OTHERS[0])
         free = (style for style in (own, *_OTHERS) if all(style != taken for _, taken in looks.values()))
-        title = family.title.removeprefix("truncated ").replace(", eta", ", η")
+        title = long_name(family.dist, dict(family.parameters)).removeprefix("truncated ").replace(", eta", ", η")
         looks.setdefault(family.label, (title, next(free, own)))
     return looks
 

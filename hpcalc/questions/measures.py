@@ -19,7 +19,7 @@ import numpy as np
 
 from hpcalc.answer import Answer
 from hpcalc.errors import InvalidInput, checked_number, require
-from hpcalc.laws import AtLeastOne, Law, RunCount, checked_law
+from hpcalc.laws import Law, RunCount, checked_law, modified
 from hpcalc.logspace import Prob
 from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 
@@ -77,7 +77,7 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
     below = np.concatenate([[0], np.cumsum(counts)])
     with np.errstate(divide="ignore"):
         edges = Prob(np.log((sample.size - below) / sample.size), np.log(below / sample.size))
-    given = AtLeastOne.of(law)
+    given = modified(law, at_least_one=True)
     log_width = np.log(counts / sample.size)
     weights = np.exp(given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width))
     weights /= weights.sum()

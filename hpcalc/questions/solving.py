@@ -276,7 +276,7 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
     """Values with a mean from one run to a million within a limit, and what ends them, or why none is left."""
     if family.scale is None:
         return None, f"{family.dist} has no parameter to solve for"
-    whole = Grid(*family.range, digits=0 if family.whole else 6)
+    whole = family.grid
     first, last, end = whole.first, whole.last, ""
 
     def enough(index: int) -> bool:  # ε alone is no reason to look below: no run costs nothing

@@ -23,6 +23,7 @@ from hpcalc.laws import (
     Poisson,
     Threshold,
     TruncatedNegativeBinomial,
+    modified,
 )
 from hpcalc.laws.probabilities import ZERO
 from hpcalc.logspace import Prob, logsumexp
@@ -260,11 +261,10 @@ def test_laws_that_are_cut():
     assert not AtMost(Poisson(10.0), 30).affine_power
     # nothing is cut: the law itself, for a table up to here would not fit into memory
     for inner in (Fixed(10), Binomial(7, 0.2), AtLeastOne(Binomial(7, 0.2)), TNB(0.5, 1.0)):
-        assert AtMost.of(inner, 10**9) is Clamped.of(inner, 10**9) is inner
-    assert AtLeastOne.of(TNB(0.0, 0.1)) == TNB(0.0, 0.1)
-    assert AtLeastOne.of(Poisson(1.0)) == AtLeastOne(Poisson(1.0))
+        assert modified(inner, max_runs=10**9, clamp_runs=10**9, at_least_one=inner.prob_zero == 0.0) is inner
+    assert modified(Poisson(1.0), at_least_one=True) == AtLeastOne(Poisson(1.0))
     with pytest.raises(InvalidInput, match="probability 0"):
-        AtMost.of(Fixed(10), 9)
+        AtMost(Fixed(10), 9)
     with pytest.raises(InvalidInput, match="only K = 0"):
         AtMost(FinitePmf(((0, 0.5), (9, 0.5))), 4)
 

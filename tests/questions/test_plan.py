@@ -34,7 +34,6 @@ from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.questions.measures import success_probability
 from hpcalc.questions.solving import best_rate
-from hpcalc.solve import Grid
 
 # -- laws
 
@@ -149,7 +148,7 @@ def test_the_run_time_limit_holds_and_is_the_reason() -> None:
         assert item.runs is not None
         assert item.runs.quantile(0.95) <= 100
         if item.beyond is None:
-            grid = Grid(*item.family.range)
+            grid = item.family.grid
             bolder = item.family.at(grid.value(grid.index(item.value) + 1))
             assert bolder.quantile(0.95) > 100
             assert "100 times" in item.reason
@@ -224,7 +223,7 @@ def test_the_fewest_runs_for_a_chance_of_success() -> None:
         if item.value is None:
             assert "its success probability ends at 0." in item.reason
             continue
-        grid = Grid(*item.family.range)
+        grid = item.family.grid
         index = grid.index(item.value)
         assert success_probability(item.runs, 0.01) >= 0.9
         assert success_probability(item.family.at(grid.value(index - 1)), 0.01) < 0.9
