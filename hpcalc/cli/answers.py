@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -19,29 +17,12 @@ from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
 from hpcalc.cli.options import TRAINING
+from hpcalc.datafiles import read_scores
 from hpcalc.laws.family import DEFAULT_FAMILIES, MODIFIERS, make_law
 from hpcalc.questions.rows import head, law_document
 
+_DELAY = 1.0  # seconds before a bar is shown
 _MOST = 10_000_000  # values of one call of draw; they are held in memory
-_FOOTING = ("mean", "at_epsilon", "at_success", "sweep")
-
-
-@contextmanager
-def progress_bar(delay: float = 1.0) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr for what takes over a second, on a terminal only."""
-    terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    start = time.monotonic() + delay if terminal else math.inf
-
-    def report(done: int, total: int) -> None:
-        if total > 0 and time.monotonic() >= start:
-            filled = round(20 * min(done, total) / total)
-            click.echo(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}", nl=False, err=True)
-
-    try:
-        yield report
-    finally:
-        if time.monotonic() >= start:
-            click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
 
 
 def _ask(question: str, *given: Any, **asked: Any) -> Any:
@@ -49,13 +30,28 @@ def _ask(question: str, *given: Any, **asked: Any) -> Any:
     return load(f"hpcalc.questions.{question}")(*given, **asked)
 
 
+def _watched(question: str, *given: Any, **asked: Any) -> Any:
+    """The same, with a bar on stderr for what takes longer, on a terminal only."""
+    terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    start = time.monotonic() + _DELAY if terminal else math.inf
+
+    def progress(done: int, total: int) -> None:
+        if total > 0 and time.monotonic() >= start:
+            filled = round(20 * min(done, total) / total)
+            click.echo(f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total}", nl=False, err=True)
+
+    try:
+        return _ask(question, *given, progress=progress, **asked)
+    finally:
+        if time.monotonic() >= start:
+            click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
+
+
 def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
-    asked = {**case.chosen("max_epsilon", "explain"), **_priced(case, base)}
-    with progress_bar() as progress:
-        return _ask("search_cost.bound", base, law, **asked, progress=progress)
+    return _watched("search_cost.bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case, base))
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -94,8 +90,11 @@ def _priced(case: Case, base: Any) -> dict[str, Any]:
 
 
 def _scored(case: Case) -> dict[str, Any]:
-    """What is known of how good a run is."""
-    return {**case.chosen("success_rate", "minimize"), "scores": inputs.scores(case)}
+    """What is known of how good a run is, and pilot scores if a file of them was given."""
+    told = "speaks about scores: give --scores FILE too"
+    case.require(*((key, case["scores"] or not case[key], told) for key in ("column", "minimize", "missing")))
+    read = case["scores"] and read_scores(case["scores"], *case.chosen("column", "missing", "minimize").values())
+    return {**case.chosen("success_rate", "minimize"), "scores": read}
 
 
 def compare(case: Case) -> Any:
@@ -103,35 +102,26 @@ def compare(case: Case) -> Any:
     told = "speaks about the candidates' scores: give --selection too"
     case.require(("sensitivity", case["sensitivity"] is None or case["selection"] is not None, told))
     laws = inputs.laws_named(case)
-    with progress_bar() as progress:
-        if case["selection"] is not None:
-            return _selection(case, laws, progress)
-        base = inputs.guarantee(case)
-        given = {**_scored(case), **_footing(case), **_priced(case, base)}
-        lower = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
-        curves = case["plot"] is not None
-        return _ask("comparing.compare", base, laws, lower=lower, curves=curves, progress=progress, **given)
+    if case["selection"] is not None:
+        return _selection(case, laws)
+    base = inputs.guarantee(case)
+    footing = case.chosen("mean", "at_epsilon", "at_success", "sweep")
+    asked = {**_scored(case), **footing, **_priced(case, base), "curves": case["plot"] is not None}
+    if case["dist"] is not None:  # the law that a spec file states is a marked row, and its mean is everyone's
+        named = asked["in_use"] = inputs.law_parameters(case)
+        if all(value is None for value in footing.values()):
+            asked["mean"] = make_law(**{key: named[key] for key in named if key not in MODIFIERS}).mean
+    asked["lower"] = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
+    return _watched("comparing.compare", base, laws, **asked)
 
 
-def _footing(case: Case) -> dict[str, Any]:
-    """On what the laws are compared; the law that a spec file states is a marked row, and its mean is everyone's."""
-    footing = case.chosen(*_FOOTING)
-    if case["dist"] is None:
-        return footing
-    parameters = inputs.law_parameters(case)
-    if all(value is None for value in footing.values()):
-        footing["mean"] = make_law(**{key: parameters[key] for key in parameters if key not in MODIFIERS}).mean
-    return {**footing, "in_use": parameters}
-
-
-def _selection(case: Case, laws: Any, progress: Callable[[int, int], None]) -> Any:
+def _selection(case: Case, laws: Any) -> Any:
     told = "does not go with --selection, which asks for the error of choosing one candidate"
     others = ("at_success", "sweep", "success_rate", "scores", "plot")
     case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
     asked = {"base": inputs.guarantee(case, optional=True), "laws": laws, **case.chosen("mean", "delta")}
-    asked["progress"] = progress
-    return _ask("selection.compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
+    return _watched("selection.compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
 
 
 def plan(case: Case) -> Any:
@@ -151,9 +141,7 @@ def plan(case: Case) -> Any:
         # each candidate composes by itself
         asked["compositions"] = case["compose"] if case["candidates"] is None else None
         base = inputs.guarantee(described, optional=True)
-    asked |= {**_laws(case), **_scored(case), **_priced(case, base)}
-    with progress_bar() as progress:
-        return _ask("planning.plan", base, progress=progress, **asked)
+    return _watched("planning.plan", base, **asked, **_laws(case), **_scored(case), **_priced(case, base))
 
 
 def _laws(case: Case) -> dict[str, Any]:
@@ -191,6 +179,8 @@ def failed(command: str, error: Exception) -> Plain:
 
 def draw(case: Case) -> Plain:
     """``hpcalc draw``."""
+    import random  # a millisecond that every other command is spared
+
     case.require(("count", case["count"] <= _MOST, f"give at most {_MOST}"))
     law, entropy = inputs.law(case), random.SystemRandom()
     return Plain("draw", {"law": law_document(law), "runs": [law.sample(entropy) for _ in range(case["count"])]})

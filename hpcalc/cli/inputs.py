@@ -13,7 +13,7 @@ from hpcalc.cli.case import Case, CommandLineError, shown
 from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
-from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp, read_scores
+from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp
 from hpcalc.errors import InvalidInput
 from hpcalc.files import did_you_mean
 from hpcalc.guarantees import Guarantee, compose, repeat
@@ -223,12 +223,3 @@ def _written(case: Case, text: str) -> Case:
         hint = did_you_mean(key.replace("_", "-"), [one.replace("_", "-") for one in GUARANTEES if one != key])
         raise CommandLineError(f"{label} {shown(text)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
     return Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})
-
-
-def scores(case: Case) -> Any:
-    """Pilot scores, if a file of them was given."""
-    if case["scores"] is not None:
-        return read_scores(case["scores"], case["column"], case["missing"], case["minimize"])
-    told = "speaks about scores: give --scores FILE too"
-    case.require(*((key, not case[key], told) for key in ("column", "minimize", "missing")))
-    return None

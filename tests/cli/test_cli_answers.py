@@ -14,7 +14,7 @@ import yaml
 from goldens import COMMANDS, FOLDER, FORMATS, QUESTIONS, run
 from test_cli_random import validator
 
-from hpcalc.cli.answers import progress_bar
+from hpcalc.cli import answers
 
 # The same questions where closed forms answer them: what is tested here is what becomes of the answer.
 LIGHT = {
@@ -190,11 +190,12 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
             return True
 
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(answers, "_ask", lambda question, progress: progress(1, 4))
     shown = {}
     for name, stream, delay in (("late", Terminal(), 0.0), ("early", Terminal(), 60.0), ("pipe", io.StringIO(), 0.0)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress_bar(delay) as progress:
-            progress(1, 4)
+        monkeypatch.setattr(answers, "_DELAY", delay)
+        answers._watched("search_cost.bound")
         shown[name] = stream.getvalue()
     assert "[#####...............] 1/4" in shown["late"]
     assert shown["late"].endswith("\r")
