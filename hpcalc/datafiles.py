@@ -124,11 +124,11 @@ def _curve(source: Source, rows: Iterable[Row]) -> Points:
         negative = f"epsilon {value!r} at order {order:g} is negative: a Rényi divergence never is"
         source.require(value >= 0.0, negative, order_node)
         _keep(source, points, "order", order, value, order_node)
-    kullback = points.pop(1.0, None) is not None
+    told = "order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1"
+    warnings = [] if points.pop(1.0, None) is None else [told]
     source.require(points, "order 1.0: Rényi orders are larger than 1")
     curve = Points(sorted(points.items()))
-    told = "order 1 (the Kullback-Leibler divergence) is left out: Rényi orders are larger than 1"
-    curve.warnings = [*([told] if kullback else []), *_made_monotone(source, curve)]
+    curve.warnings = [*warnings, *_falling(source, curve)]
     return curve
 
 
@@ -137,8 +137,8 @@ def _keep(source: Source, points: dict[float, float], what: str, x: float, y: fl
     source.require(same, f"{what} {x:g} is given twice with different values ({points[x]!r} and {y!r}): keep one", at)
 
 
-def _made_monotone(source: Source, curve: Points) -> list[str]:
-    """Replace every value by the smallest at any larger order: a divergence never falls as the order grows.
+def _falling(source: Source, curve: Points) -> list[str]:
+    """What to say of a curve that falls as the order grows, which a divergence never does.
 
     An ε that was converted at a δ falls over several orders, as log(1/δ)/(order - 1) does, and rises after that,
     (order - 1) ε being convex: that is another quantity and refused. Below order 2 an accountant may fall as well,
@@ -156,9 +156,6 @@ def _made_monotone(source: Source, curve: Points) -> list[str]:
             f"epsilon falls from {before!r} at order {low:g} to {after!r} at order {high:g} and rises later: so does "
             "an epsilon converted at a delta, a Rényi divergence does not: give RDP values"
         )
-    least = math.inf
-    for order in reversed(list(curve)):
-        least = curve[order] = min(curve[order], least)
     return [
         f"the Rényi curve falls from {before:.6g} at order {low:g} to {after:.6g} at order {high:g}, "
         "which a divergence does not: smaller orders take the smallest value of any larger one"

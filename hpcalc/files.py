@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,7 @@ SMALLEST = 5e-324  #: what a positive number becomes that is too small for a dou
 # ASCII digits only, and no underscores: float() reads more than what other tools read back
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INFINITE = re.compile(r"\+?\.?inf(inity)?", re.IGNORECASE)
-_NAN = re.compile(r"[+-]?\.?nan", re.IGNORECASE)
 OCTAL = re.compile(r"[+-]?0[0-9_]+")  #: to other readers of YAML
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 # what YAML takes plain values for; a tag of any other kind was written by hand
 _TAGS = ("!", "str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
 
@@ -44,6 +40,7 @@ class Node:
     text: str = ""  # of a scalar, as it stands in the file
     plain: bool = False  # whether it stands there without quotes
     children: tuple[Any, ...] = ()  # nodes of a list, pairs of nodes, key and value, of a mapping
+    size: int = 1  # how many nodes it would be if every alias were written out
 
     @property
     def key(self) -> str:
@@ -139,7 +136,7 @@ def read_tree(source: Source) -> Node:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         source.refuse("is not UTF-8 text: save it as UTF-8", data.count(b"\n", 0, error.start) + 1)
-    if bad := _CONTROL.search(text):
+    if bad := re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", text):
         source.refuse("holds control characters: it is not a text file", text.count("\n", 0, bad.start()) + 1)
     source.require(text.strip(), "is empty")
     suffix = os.path.splitext(source.path)[1].lower()
@@ -158,7 +155,8 @@ def _yaml(source: Source, text: str) -> Node:
     kind = "JSON" if source.path.lower().endswith(".json") else "YAML"
     if text.lstrip()[:1] in "{[":
         # what JSON allows and YAML does not: tabs between values, characters written as two escapes
-        text = _SURROGATES.sub(lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", " "))
+        pairs = r"\\u(?i:d[89ab][0-9a-f]{2})\\u(?i:d[c-f][0-9a-f]{2})"
+        text = re.sub(pairs, lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", " "))
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         root = yaml.compose(text, Loader=loader)
@@ -177,10 +175,10 @@ def _yaml(source: Source, text: str) -> Node:
 
 
 def _converted(source: Source, root: Any) -> Node:
-    """PyYAML's nodes as ours, each once however many aliases name it; an alias counts for what a copy would hold."""
-    done: dict[int, tuple[Node, int]] = {}
+    """PyYAML's nodes as ours, each once however many aliases name it."""
+    done: dict[int, Node] = {}
 
-    def convert(given: Any, depth: int) -> tuple[Node, int]:
+    def convert(given: Any, depth: int) -> Node:
         if id(given) in done:
             return done[id(given)]
         line = given.start_mark.line + 1
@@ -192,12 +190,10 @@ def _converted(source: Source, root: Any) -> Node:
             source.refuse(f"tag {shown(tag)}: tags are not read here; write the value alone", line)
         size, children, lines = 1, [], dict[str, int]()
         for part in given.value if kind != "scalar" else ():
-            pair = [convert(one, depth + 1) for one in (part if kind == "mapping" else (part,))]
-            nodes = tuple(node for node, _ in pair)
-            size += sum(count for _, count in pair)
+            nodes = tuple(convert(one, depth + 1) for one in (part if kind == "mapping" else (part,)))
+            size, name = size + sum(node.size for node in nodes), nodes[0]
             many = f"stands for more than {_MAX_VALUES} values: give fewer, or fewer aliases"
             source.require(size <= _MAX_VALUES, many, line)
-            name = nodes[0]
             source.require(kind != "mapping" or name.kind == "scalar", "a key must be a word or a number", line)
             if kind == "mapping" and name.text in lines:
                 first = f" (first on line {lines[name.text]})" if lines[name.text] != name.line else ""
@@ -205,10 +201,10 @@ def _converted(source: Source, root: Any) -> Node:
             lines[name.text] = name.line
             children.append(nodes if kind == "mapping" else name)
         text = given.value if kind == "scalar" else ""
-        done[id(given)] = Node(kind, line, text, kind == "scalar" and not given.style, tuple(children)), size
+        done[id(given)] = Node(kind, line, text, kind == "scalar" and not given.style, tuple(children), size)
         return done[id(given)]
 
-    return convert(root, 0)[0]
+    return convert(root, 0)
 
 
 def _table(source: Source, text: str, delimiter: str) -> Node:
@@ -234,7 +230,7 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
     for cells in rows:
         told = f"{len(cells)} cells where the first line has {len(header)}"
         source.require(len(cells) == len(header), told, cells[0])
-    if all(cell.numeric or _NAN.fullmatch(cell.text) for cell in header):
+    if all(cell.numeric or re.fullmatch(r"(?i)[+-]?\.?nan", cell.text) for cell in header):
         lists = (cells[0] if len(header) == 1 else Node("list", cells[0].line, children=cells) for cells in rows)
         return Node("list", 1, children=tuple(lists))
     source.require(len(rows) > 1, "has a header but no rows")
@@ -299,25 +295,23 @@ def write_file(path: str, text: str | bytes) -> None:
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     try:
         target = os.path.realpath(path)
-        mode = os.stat(target).st_mode if os.path.exists(target) else None
-        if mode is not None and not stat.S_ISREG(mode):
-            with open(target, "wb") as stream:
+        old = os.path.exists(target)
+        if old and not (os.path.isfile(target) and os.access(target, os.W_OK)):
+            with open(target, "wb") as stream:  # which a file that must not be written refuses
                 stream.write(data)
-        elif mode is not None and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        else:
-            temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
-            try:
-                with open(temporary, "xb") as stream:
-                    if mode is not None:
-                        os.chmod(temporary, stat.S_IMODE(mode))
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(temporary, target)
-            finally:
-                if os.path.exists(temporary):
-                    os.unlink(temporary)
+            return
+        temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
+        try:
+            with open(temporary, "xb") as stream:
+                if old:
+                    os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -151,6 +150,8 @@ class Case:
 
     def written(self, command: str, options: Mapping[str, Option], *more: str, leave: Iterable[str] = ()) -> str:
         """A command line that asks another command, whose ``options`` these are, about the same case, and ``more``."""
+        import shlex  # only a failed gate and --explain pay for it
+
         words = ["hpcalc", command]
         if self.spec is not None:
             words += ["--spec", "-" if self.spec == "standard input" else self.spec]

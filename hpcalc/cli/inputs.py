@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 from hpcalc.catalog import GUARANTEES as KINDS
@@ -134,6 +133,8 @@ def _training(case: Case, *, noise: bool) -> tuple[float, int] | None:
         return None
     if noise and case["noise_multiplier"] is None:
         raise CommandLineError(f"{case.place}--noise-multiplier is missing beside {case.label(asked[0]).rstrip(':=')}")
+    from fractions import Fraction
+
     rate, steps, epochs = case["sample_rate"], case["steps"], case["epochs"]
     said = "says what {} says already: keep one of them".format
     case.require(

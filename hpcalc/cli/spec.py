@@ -20,8 +20,6 @@ from hpcalc.cli.types import HINTS, NUMERIC, orders
 from hpcalc.files import OCTAL, Node, Source, did_you_mean, nearest, read_tree, yaml_text
 from hpcalc.output.streams import complain
 
-_NOT_TEXT = re.compile(r"(?i)(~|null|true|false|yes|no|on|off|y|n)?")
-
 
 class _Spec(Source):
     """A spec file: its mappings as layers of texts, in the form in which the command line would hand them over.
@@ -85,7 +83,7 @@ class _Spec(Source):
             return f"{name}:{','.join(f'{key}={value}' for key, value in pairs.items())}" if pairs else name
         key, numeric = option.flag[2:], option.kind in NUMERIC
         self.require(node.kind == "scalar", f"{key}: a {node.kind} where one value is expected", node)
-        if not option.is_flag and node.plain and _NOT_TEXT.fullmatch(node.text):
+        if not option.is_flag and node.plain and re.fullmatch("(?i)(~|null|true|false|yes|no|on|off|y|n)?", node.text):
             self.require(not node.empty, f"{key}: has no value: give one or leave the key out", node)
             self.require(numeric, f"{key}: {node.text}: YAML reads it as true or false: put it in quotes", node)
         octal = numeric and OCTAL.fullmatch(node.text.strip())
