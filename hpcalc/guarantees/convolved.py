@@ -87,11 +87,11 @@ class Convolution(CurveBase):
         return merged[np.isfinite(self.rdp(merged))]
 
     @property
-    def pure_epsilon(self) -> float:
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         return math.fsum(count * part.pure_epsilon for part, count in self.parts)
 
     @property
-    def zcdp_rho(self) -> float:
+    def zcdp_rho(self) -> float:  # type: ignore[override]
         return math.fsum(count * part.zcdp_rho for part, count in self.parts)
 
     @property

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import SEARCH_ORDERS, region_from_rdp, smaller, tradeoff_from_rdp
 from hpcalc.guarantees.tradeoff import Tradeoff, least_masses
 from hpcalc.logspace import Array, Prob, distinct, softplus
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 _INF = math.inf
 
@@ -122,11 +118,11 @@ class ZCDP(OneNumber, CurveBase):
             return cks_log_delta(order, self.rho * order, t)
 
     @property
-    def zcdp_rho(self) -> float:
+    def zcdp_rho(self) -> float:  # type: ignore[override]
         return self.rho
 
     @property
-    def pure_epsilon(self) -> float:
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         return 0.0 if self.rho == 0.0 else _INF
 
 
@@ -137,9 +133,9 @@ class _Points(Guarantee):
     points: tuple[tuple[float, float], ...]
     echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
-    #: The option that gives the points; what it says of a point given twice, and where none is given.
-    option = ""
-    refusals = ("", "")
+    option = ""  # which gives the points
+    remedies: tuple[str, ...] = ()  # for x, for y at an x, for a point given twice, and where none is given
+    legal: tuple[Callable[[float], bool], ...] = ()  # of x and of y
 
     def __init__(self, points: Points, values: Iterable[float] | None = None, *, echo: Any = None) -> None:
         object.__setattr__(self, "echo", echo)
@@ -151,19 +147,17 @@ class _Points(Guarantee):
             points = zip(firsts, seconds, strict=True)  # type: ignore[arg-type]  # what is no number is refused below
         clean: dict[float, float] = {}
         for point in points.items() if isinstance(points, Mapping) else points:
-            x, y = self._checked(*point)  # type: ignore[misc]
+            x, y = point  # type: ignore[misc]
+            x = checked_number(self.option, x, self.remedies[0], self.legal[0])
+            y = checked_number(self.option, y, self.remedies[1].format(x), self.legal[1])
             if clean.setdefault(x, y) != y:
-                raise InvalidInput(self.option, x, self.refusals[0])
+                raise InvalidInput(self.option, x, self.remedies[2])
         if not clean:
-            raise InvalidInput(self.option, "(empty)", self.refusals[1])
+            raise InvalidInput(self.option, "(empty)", self.remedies[3])
         object.__setattr__(self, "points", tuple(sorted(clean.items())))
 
-    @staticmethod
-    def _checked(x: float, y: float) -> tuple[float, float]:
-        raise NotImplementedError
-
     @classmethod
-    def from_file(cls, path: str) -> Self:
+    def from_file(cls, path: str) -> Guarantee:
         """Read the points from a YAML, JSON or CSV file, as the option for a file does."""
         from hpcalc import datafiles
 
@@ -198,12 +192,10 @@ class RDPCurve(_Points, CurveBase):
     """
 
     option = "rdp"
-    refusals = ("this order is given twice with different values; keep one", "give at least one point ORDER:EPSILON")
-
-    @staticmethod
-    def _checked(x: float, y: float) -> tuple[float, float]:
-        order = checked_number("rdp", x, "give Rényi orders > 1 (inf means pure DP)", lambda x: x > 1.0)
-        return order, checked_number("rdp", y, f"give ε >= 0 at order {order:g}", lambda y: y >= 0.0)
+    remedies = ("give Rényi orders > 1 (inf means pure DP)", "give ε >= 0 at order {:g}",
+                "this order is given twice with different values; keep one",
+                "give at least one point ORDER:EPSILON")  # fmt: skip
+    legal = (lambda x: x > 1.0, lambda y: y >= 0.0)
 
     @cached_property
     def _finite_points(self) -> tuple[Array, Array]:
@@ -217,7 +209,7 @@ class RDPCurve(_Points, CurveBase):
         return given if self.pure_epsilon == _INF else distinct(np.concatenate([given, SEARCH_ORDERS]))
 
     @property
-    def pure_epsilon(self) -> float:
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         return min((e for o, e in self.points if o == _INF), default=_INF)
 
     def label(self) -> str:
@@ -263,8 +255,9 @@ class ProfileCurve(_Points, DominatingPair):
     """
 
     option = "profile"
-    refusals = ("this ε is given twice with different δ; keep one", "give at least one point (epsilon, delta)")
-
+    remedies = ("give ε >= 0", "give δ in [0, 1] at ε = {:g}", "this ε is given twice with different δ; keep one",
+                "give at least one point (epsilon, delta)")  # fmt: skip
+    legal = (lambda x: 0.0 <= x <= 1e300, lambda y: 0.0 <= y <= 1.0)
     symmetric = True
     attained = True
 
@@ -272,11 +265,6 @@ class ProfileCurve(_Points, DominatingPair):
         super().__init__(points, values, echo=echo)
         for name, value in zip(("loss", "log_p", "log_q"), least_masses(self._arrays, self._arrays), strict=True):
             object.__setattr__(self, name, value)
-
-    @staticmethod
-    def _checked(x: float, y: float) -> tuple[float, float]:
-        epsilon = checked_number("profile", x, "give ε >= 0", lambda x: 0.0 <= x <= 1e300)
-        return epsilon, checked_number("profile", y, f"give δ in [0, 1] at ε = {epsilon:g}", lambda y: 0.0 <= y <= 1.0)
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:

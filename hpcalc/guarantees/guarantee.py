@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
-from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_masses, least_masses
+from hpcalc.guarantees.tradeoff import UNKNOWN, Tails, Tradeoff, from_masses, least_masses
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
-
-_INF = math.inf
 
 
 class Guarantee(ABC):
@@ -35,6 +33,14 @@ class Guarantee(ABC):
         Whether exchanging the two inputs changes nothing: then direction 0 says all.
     notes, warnings : tuple of str
         Sentences for a reviewer about this base, and what the user should know about the computation.
+    pure_epsilon, zcdp_rho : float
+        Smallest known ε with which one run is ε-DP, and ρ with which it is ρ-zCDP (inf if none).
+    loss_jump : float
+        Where (plus and minus) the privacy loss of :meth:`loss_tails` has jumps.
+    loss_attained : bool
+        Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
+    has_own_pair : bool
+        Whether a finite mechanism that this base can be post-processed to may be had by :meth:`attained_tradeoff`.
 
     Examples
     --------
@@ -50,6 +56,11 @@ class Guarantee(ABC):
     symmetric: bool = True
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    pure_epsilon: float = math.inf
+    zcdp_rho: float = math.inf
+    loss_jump: float = 0.0
+    loss_attained: bool = True
+    has_own_pair: bool = False
 
     @property
     def directions(self) -> tuple[int, ...]:
@@ -93,8 +104,7 @@ class Guarantee(ABC):
 
     def region(self, rank: Prob) -> Prob:
         """Largest probability v under one input of an event of probability u under a neighbour; any shape."""
-        curves = [self.tradeoff(side) for side in self.directions]
-        images = [certain(rank) if curve is None else curve.region(rank) for curve in curves]
+        images = [(self.tradeoff(side) or UNKNOWN).region(rank) for side in self.directions]
         return Prob(np.max([v.log_u for v in images], axis=0), np.min([v.log_q for v in images], axis=0))
 
     def log_profile(self, t: Array | float) -> Array:
@@ -120,11 +130,6 @@ class Guarantee(ABC):
         curve = self.tradeoff(direction)
         return curve if curve is not None and curve.attained else None
 
-    #: Where (plus and minus) the privacy loss of :meth:`loss_tails` has jumps.
-    loss_jump: float = 0.0
-    #: Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
-    loss_attained: bool = True
-
     @property
     def loss_kind(self) -> Hashable:
         """What steps have in common that :meth:`thinned` takes together."""
@@ -149,22 +154,9 @@ class Guarantee(ABC):
         raise NotImplementedError(f"the law of the privacy loss of {self.describe()} is not known")
 
     @property
-    def pure_epsilon(self) -> float:
-        """Smallest known ε with which one run is ε-DP (inf if none)."""
-        return _INF
-
-    @property
-    def zcdp_rho(self) -> float:
-        """Smallest known ρ with which one run is ρ-zCDP (inf if none)."""
-        return _INF
-
-    @property
     def core(self) -> Guarantee:
         """The guarantee that holds outside the :attr:`slack`."""
         return self
-
-    #: Whether a finite mechanism that this base can be post-processed to may be had by :meth:`attained_tradeoff`.
-    has_own_pair: bool = False
 
     @cached_property
     def finite(self) -> bool:
@@ -219,9 +211,3 @@ def mirrored(t: Array, log_delta: Array) -> Array:
     """Log profile at ``t < 0`` from the other direction's at ``-t``: ``1 - e^t (1 - delta)``, as a sum."""
     low = np.minimum(t, 0.0)
     return np.where(log_delta < 0.0, np.minimum(logaddexp(log1mexp(low), low + log_delta), 0.0), 0.0)
-
-
-def certain(rank: Prob) -> Prob:
-    """v = 1 for every u > 0: the region of no guarantee at all."""
-    some = ~np.isneginf(rank.log_u)
-    return Prob(np.where(some, 0.0, -_INF), np.where(some, -_INF, 0.0))

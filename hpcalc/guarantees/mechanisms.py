@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hpcalc.errors import checked_number
-from hpcalc.guarantees.guarantee import Guarantee, certain, checked_group, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_orders
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_points
 from hpcalc.logspace import (
     Array,
@@ -24,9 +24,6 @@ from hpcalc.logspace import (
     mills_fraction,
     softplus,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _INF = math.inf
 _LOG2 = math.log(2.0)
@@ -49,18 +46,15 @@ class OneNumber(Guarantee):
     def _given(self) -> Any:
         return getattr(self, fields(self)[0].name)  # type: ignore[arg-type]
 
-    def _with(self, value: float) -> Self:
-        return type(self)(value)  # type: ignore[call-arg]
-
     def describe(self) -> dict[str, Any]:
         return {self.option: self._given}
 
     def label(self) -> str:
         return self.words.format(self._given)
 
-    def group(self, size: int) -> Self:
+    def group(self, size: int) -> Guarantee:
         factor = checked_group(size) ** abs(self.power)
-        return self._with(self._given * factor if self.power > 0 else self._given / factor)
+        return type(self)(self._given * factor if self.power > 0 else self._given / factor)  # type: ignore[call-arg]
 
 
 class _Mechanism(OneNumber):
@@ -77,7 +71,7 @@ class _Mechanism(OneNumber):
         """``rdp`` at finite orders, for a loss that is neither 0 nor infinite."""
 
     @property
-    def pure_epsilon(self) -> float:
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         return self.loss
 
     @property
@@ -85,7 +79,7 @@ class _Mechanism(OneNumber):
         return self.pure_epsilon if self.pure_epsilon < _INF else 0.0
 
     @property
-    def zcdp_rho(self) -> float:
+    def zcdp_rho(self) -> float:  # type: ignore[override]
         # ε tanh(ε/2) <= ε²/2: the exact zCDP constant of randomized response
         return self.loss * math.tanh(self.loss / 2.0) if self.loss < _INF else _INF
 
@@ -140,9 +134,7 @@ class PureDP(_Mechanism):
 
     def loss_tails(self, loss: Array) -> Tails:
         """Losses ε and -ε."""
-        p_above, q_above = (
-            _within(loss, self.epsilon, -softplus(sign * self.epsilon) + np.zeros(loss.shape)) for sign in (-1.0, 1.0)
-        )
+        p_above, q_above = (_within(loss, self.epsilon, -softplus(x)) for x in (-self.epsilon, self.epsilon))
         return Tails(p_above, log1mexp(p_above), q_above, log1mexp(q_above))
 
 
@@ -170,13 +162,10 @@ class Gaussian(_Mechanism):
 
     option, words, most, power = "gaussian", "Gaussian noise {:.6g}", 1e300, -1
     remedy = "give a noise multiplier >= 0 (noise standard deviation / L2 sensitivity)"
+    pure_epsilon = _INF
 
     @property
-    def pure_epsilon(self) -> float:
-        return _INF
-
-    @property
-    def zcdp_rho(self) -> float:
+    def zcdp_rho(self) -> float:  # type: ignore[override]
         return 0.5 * self.loss * self.loss if self.loss < 1e150 else _INF
 
     def _rdp(self, order: Array) -> Array:
@@ -195,7 +184,7 @@ class Gaussian(_Mechanism):
             return np.asarray(np.where(y < -8.0, near_one, log_phi + log_mills_difference(y, s)), dtype=float)
 
     def region(self, rank: Prob) -> Prob:
-        return certain(rank) if self.loss == _INF else Prob.from_normal(rank.normal + self.loss)
+        return Prob.from_normal(rank.normal + min(self.loss, 1e300))
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
         s = self.loss
@@ -260,9 +249,7 @@ class Laplace(_Mechanism):
         return log1mexp(0.5 * np.minimum(np.minimum(t, 1e300) - self.loss, 0.0))
 
     def region(self, rank: Prob) -> Prob:
-        c = self.loss
-        if c == _INF:
-            return certain(rank)
+        c = min(self.loss, 1e300)
         first = rank.log_u <= -c - _LOG2
         log_v = np.minimum(rank.log_u + c, 0.0)
         log_qv = np.where(~first & (rank.log_u <= -_LOG2), -c - 2.0 * _LOG2 - rank.log_u, rank.log_q - c)

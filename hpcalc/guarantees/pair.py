@@ -131,11 +131,11 @@ class DominatingPair(Guarantee):
         return self._split[1]
 
     @cached_property
-    def pure_epsilon(self) -> float:
+    def pure_epsilon(self) -> float:  # type: ignore[override]
         return float(np.max(np.abs(self.loss), initial=0.0))
 
     @property
-    def zcdp_rho(self) -> float:
+    def zcdp_rho(self) -> float:  # type: ignore[override]
         return PureDP(self.pure_epsilon).zcdp_rho
 
     def tradeoff(self, direction: int = 0) -> Tradeoff:

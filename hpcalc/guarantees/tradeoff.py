@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hpcalc.logspace import Array, Prob, log1mexp, log_expm1, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
 
 _RAISE = 1e-11  # added to log delta at each node: more than the rounding of slopes and masses takes away
 _ROUNDING = -30.0  # logarithm of the relative error of a mass
@@ -72,6 +72,10 @@ def from_points(x: Prob, w: Prob, log_slope: Array, attained: bool = False, ends
     return Tradeoff(x, w, np.concatenate([[-ends], log_slope, [ends]]), attained)
 
 
+#: The curve of no guarantee at all.
+UNKNOWN = from_points(Prob.from_u(np.empty(0)), Prob.from_u(np.empty(0)), np.empty(0))
+
+
 def from_masses(loss: Array, log_p: Array, log_q: Array, attained: bool = False) -> Tradeoff:
     """The curve of two laws P, Q on finitely many outcomes, by increasing ``loss = log(p/q)``: W is least Q-mass."""
     first = int(np.isneginf(loss).sum())  # outcomes of Q alone are part of no event of least Q-mass
@@ -97,63 +101,48 @@ def least_masses(forward: tuple[Array, Array], backward: tuple[Array, Array]) ->
     those of the other direction with the roles of P and Q exchanged. Their masses are computed there:
     ``1 - a (1 - delta)`` has no digits of ``delta`` left where ``a`` is small.
     """
-    at_zero = [float(log_delta[0]) for t, log_delta in (forward, backward) if t[0] == 0.0]
-    log_total = min([0.0, *(value + _RAISE for value in at_zero)])  # total variation is the same in both directions
-    sides = [_positive(*side, log_total) for side in (forward, backward)]
-    log_total = min(log_total, _bridge(*sides[0], *sides[1]))
+    sides = [(t, np.minimum(np.minimum.accumulate(log_delta) + _RAISE, 0.0)) for t, log_delta in (forward, backward)]
+    log_total = _least_at_one(*sides)  # total variation is the same in both directions
     (t, up_q, up_infinite), (s, down_p, down_infinite) = (_jumps(*side, log_total) for side in sides)
-    log_q = np.concatenate([[down_infinite], (down_p + s)[::-1], up_q, [-math.inf]])
-    log_p = np.concatenate([[-math.inf], down_p[::-1], up_q + t, [up_infinite]])
-    middle = log1mexp(min(float(max(logsumexp(log_p), logsumexp(log_q))), 0.0))
-    here = 1 + s.size  # an outcome of loss 0 takes the rest of both laws
-    loss = np.insert(np.concatenate([[-math.inf], -s[::-1], t, [math.inf]]), here, 0.0)
-    log_p, log_q = np.insert(log_p, here, middle), np.insert(log_q, here, middle)
+    none = np.array([-math.inf])
+    loss = np.concatenate([none, -s[::-1], [0.0], t, -none])
+    log_p = np.concatenate([none, down_p[::-1], none, up_q + t, [up_infinite]])
+    log_q = np.concatenate([[down_infinite], (down_p + s)[::-1], none, up_q, none])
+    # an outcome of loss 0 takes the rest of both laws
+    log_p[1 + s.size] = log_q[1 + s.size] = log1mexp(min(float(max(logsumexp(log_p), logsumexp(log_q))), 0.0))
     keep = np.isfinite(log_p) | np.isfinite(log_q)
     return loss[keep], log_p[keep], log_q[keep]
 
 
-def _positive(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array]:
-    """The nodes with ``t > 0``, raised; where there is none, one far out that says no more than t = 0 does."""
-    later = t > 0.0
-    if not later.any():
-        return np.array([700.0]), np.array([log_total])
-    return t[later], np.minimum(np.minimum.accumulate(log_delta[later]) + _RAISE, 0.0)
+def _least_at_one(*sides: tuple[Array, Array]) -> float:
+    """Log of the least value at order 1 of nodes there and of chords between nodes of either direction.
 
-
-def _bridge(t: Array, log_up: Array, s: Array, log_down: Array) -> float:
-    """Log of the least value at order 1 of a chord between a node of either direction.
-
-    The chord between ``(a, d)`` above order 1 and the other direction's ``(b, g)`` has there the value
-    ``((a-1)(b-1+g) + (b-1) d) / (ab-1)``. Tangents from either end in turn find the chord below which no node lies.
-    At order 0 the curve is 1, which is a node of either direction too: the chord to ``(a, d)`` is ``1 - (1-d)/a`` at 1.
+    As points ``x = tanh(t/2)``, mirrored for the other direction, and ``y = x + (1 - x) delta`` both are one curve with
+    straight chords from (-1, 1) to (1, 1). Tangents from either end in turn find the chord below which no node lies.
     """
-
-    def chords(i: int | slice, j: int | slice) -> Array:
-        a, b = log_expm1(t[i]), log_expm1(s[j])
-        return np.asarray(logaddexp(a + logaddexp(b, log_down[j]), b + log_up[i]) - log_expm1(t[i] + s[j]))
-
-    ends = [float(np.min(logaddexp(log1mexp(-at), log_d - at))) for at, log_d in ((t, log_up), (s, log_down))]
-    i, best = 0, math.inf
-    for _ in range(t.size + s.size):
-        j = int(np.argmin(chords(i, slice(None))))
-        i = int(np.argmin(chords(slice(None), j)))
-        value = float(chords(i, j))
-        if value >= best:
-            break
-        best = value
-    return min(best, *ends)
+    at_one = [float(log_delta[0]) for t, log_delta in sides if t[0] == 0.0]
+    x, z = (np.append(np.tanh(0.5 * t[t > 0.0]), 1.0) for t, _ in sides)
+    y, w = (place + (1.0 - place) * np.append(np.exp(log_delta[t > 0.0]), 1.0)
+            for place, (t, log_delta) in zip((x, z), sides, strict=True))  # fmt: skip
+    i, least, value = 0, math.inf, 1.0
+    while value < least:
+        least = value
+        j = int(np.argmin((y[i] * z + w * x[i]) / (x[i] + z)))
+        chords = (y * z[j] + w[j] * x) / (x + z[j])
+        i = int(np.argmin(chords))
+        value = float(chords[i])
+    return min([math.log(least), *at_one])
 
 
 def _jumps(t: Array, log_delta: Array, log_total: float) -> tuple[Array, Array, float]:
     """Corners ``t > 0`` of the hull of the nodes and ``(0, log_total)``, the logs of its slope's jumps, and the end."""
-    t = np.concatenate([[0.0], t])
-    log_delta = np.concatenate([[log_total], np.minimum(log_delta, log_total)])
+    t, log_delta = np.append(t, 2.0 * t[-1] + 1.0), np.append(log_delta, log_delta[-1])
+    log_delta = np.append(log_total, np.minimum(log_delta[t > 0.0], log_total))
+    t = np.append(0.0, t[t > 0.0])
     while True:
         slope = logsubexp(log_delta[:-1], log_delta[1:]) - logsubexp(t[1:], t[:-1])
-        corner = np.concatenate(
-            [[True], slope[1:] < slope[:-1], [True]]
-        )  # what is above a chord is no part of the hull
+        # what is above a chord is no part of the hull
+        corner = np.concatenate([[True], slope[1:] < slope[:-1], [True]])
         if corner.all():
-            break
+            return t[1:-1], logsubexp(slope[:-1], slope[1:]), float(log_delta[-1])
         t, log_delta = t[corner], log_delta[corner]
-    return t[1:], logsubexp(slope, np.append(slope[1:], -math.inf)), float(log_delta[-1])
