@@ -11,7 +11,7 @@ from hpcalc import __version__
 from hpcalc.cli.command import HELP, SUMMARIES, Command, Option, tell, write_options
 from hpcalc.errors import ExitCode, HpcalcError
 from hpcalc.files import did_you_mean, shipped, shown
-from hpcalc.output.streams import complain, discard, help_width, write_stdout
+from hpcalc.output.streams import complain, discard, terminal_width, write_stdout
 
 CLOSED_PIPE = 141  # 128 + SIGPIPE, as the shell reports tools that die of it
 INTERNAL_ERROR = 70  # EX_SOFTWARE: a bug, never to be taken for the gate's 1 or for the user's mistake
@@ -82,7 +82,9 @@ def run(argv: Sequence[str]) -> int:
             from click.shell_completion import shell_complete
 
             return shell_complete(cli, {}, "hpcalc", "_HPCALC_COMPLETE", f"{shell}_{action}")
-        with cli.make_context("hpcalc", list(argv), terminal_width=help_width()) as ctx:
+        # asking Click for the width would load shutil and four compression modules
+        width = max(min(terminal_width() or 80, 80) - 2, 50)
+        with cli.make_context("hpcalc", list(argv), terminal_width=width) as ctx:
             command, typed = cli.invoke(ctx)
             from hpcalc.cli.run import execute
 

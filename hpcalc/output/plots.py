@@ -40,8 +40,7 @@ def plot_result(result: Any, target: str, *, width: int | None = None, encoding:
     kind = Path(target).suffix.lower().lstrip(".")
     if kind not in _KINDS:
         raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
-    data = figure_of(result, kind)
-    if data:
+    if data := figure_of(result, kind):
         write_file(target, data)
     return ""
 

@@ -73,11 +73,6 @@ def terminal_width() -> int | None:
     return None
 
 
-def help_width() -> int:
-    """Columns for ``--help``, at most 78; asking Click for them would load shutil and four compression modules."""
-    return max(min(terminal_width() or 80, 80) - 2, 50)
-
-
 def write_stdout(text: str) -> None:
     """Write to stdout and flush; a closed pipe stays a :class:`BrokenPipeError`, anything else is exit code 4."""
     if sys.stdout is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from hpcalc.output.streams import legible
 
 _HEIGHT = 16
 _LEAST_WIDTH = 40
-_MARKS = "ox+*#@%&$="
-_RING = "O"
+_MARKS = "ox+*#@%&$="  # of the styles
+_KINDS = {"area": "░", "limit": "│", "line": "", "steps": "", "points": "", "ring": "O"}  # marks; later ones lie above
 _WHOLE = "\N{NO-BREAK SPACE}"
-_LAYERS = ("area", "limit", "line", "steps", "points", "ring")
 _FINE = 200  # points that a line has between two of its own
 
 
@@ -37,8 +36,8 @@ class _Scale:
     def place(self, values: Sequence[float]) -> Array:
         """Positions in cells, below 0 or above the last cell outside the range."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            at, ends = (np.log(numbers) if self.log else np.array(numbers) for numbers in (values, self.ends))
-        return np.asarray((at - ends[0]) / (ends[1] - ends[0]) * (self.cells - 1))
+            at, (low, high) = (np.log(numbers) if self.log else np.array(numbers) for numbers in (values, self.ends))
+        return np.asarray((at - low) / (high - low) * (self.cells - 1))
 
     def ticks(self, most: int) -> list[tuple[int, str]]:
         """Cells of round numbers in the range, at most so many, with their labels."""
@@ -78,12 +77,10 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     x_scale = _Scale(panel.x, [x for series in panel.series for x in series.x], columns)
     cells = np.full((_HEIGHT, columns), " ")
 
-    def mark(series: Series) -> str:
-        known = {"area": "░", "limit": "│", "ring": _RING}
-        # points without a name stand on the line of theirs
-        return known.get(series.kind, _MARKS[series.style % len(_MARKS)] if series.name else _RING)
+    def mark(series: Series) -> str:  # points without a name stand on the line of theirs
+        return _KINDS[series.kind] or (_MARKS[series.style] if series.name else _KINDS["ring"])
 
-    for series in sorted(panel.series, key=lambda series: _LAYERS.index(series.kind)):
+    for series in sorted(panel.series, key=lambda series: list(_KINDS).index(series.kind)):
         for column, row in _cells(series, x_scale, y_scale):
             rows = {"area": slice(row + 1), "limit": slice(None)}.get(series.kind, slice(row, row + 1))
             cells[rows, column] = mark(series)
@@ -91,23 +88,20 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     for row in reversed(range(_HEIGHT)):
         label = y_labels.get(row, "")
         lines.append(f"{label:>{margin}} {'┤' if label else '│'}{''.join(cells[row])}")
-    axis, labels = ["─"] * columns, [" "] * width
-    end = -1
+    axis, labels, end = ["─"] * columns, [" "] * width, -1
     for column, text in x_scale.ticks(max(columns // 10, 3)):
         start = min(max(margin + 2 + column - len(text) // 2, 0), width - len(text))
         if start > end:
-            axis[column] = "┬"
-            end = start + len(text)
+            axis[column], end = "┬", start + len(text)
             labels[start:end] = text
     lines += [f"{'':{margin}} └{''.join(axis)}", "".join(labels), f"{'':{margin + 2}}{panel.x.label:^{columns}}"]
     named = (f"{mark(series)} {series.name}".replace(" ", _WHOLE) for series in panel.series if series.name)
-    key = textwrap.wrap("   ".join(named), width, initial_indent="  ",
-                        subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)  # fmt: skip
-    lines += [line.replace(_WHOLE, " ") for line in key]
-    return "".join(legible(line.rstrip(), encoding) + "\n" for line in lines)
+    lines += textwrap.wrap("   ".join(named), width, initial_indent="  ", subsequent_indent="  ",
+                           break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return "".join(legible(line.replace(_WHOLE, " ").rstrip(), encoding) + "\n" for line in lines)
 
 
-def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> Iterator[tuple[int, int]]:
+def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> set[tuple[int, int]]:
     """The cells of a series, along its line where it has one."""
     x, y = x_scale.place(series.x), y_scale.place(series.y or [y_scale.ends[0]])
     if series.kind == "steps":  # the value to the right holds
@@ -116,5 +110,4 @@ def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> Iterator[tuple[i
         at, fine = np.arange(x.size), np.linspace(0.0, x.size - 1.0, _FINE * (x.size - 1) + 1)
         x, y = np.interp(fine, at, x), np.interp(fine, at, y)
     inside = (x > -0.5) & (x < x_scale.cells - 0.5) & (y > -0.5) & (y < y_scale.cells - 0.5)
-    pairs = np.stack([x[inside], y[inside]], axis=1).round().astype(int).tolist()
-    yield from dict.fromkeys((column, row) for column, row in pairs)
+    return {(column, row) for column, row in np.stack([x[inside], y[inside]], axis=1).round().astype(int).tolist()}
