@@ -15,7 +15,7 @@ from hpcalc.logspace import Prob, Upper, distinct
 from hpcalc.output.digits import fixed, short
 from hpcalc.output.phrases import law_words, released, run_words
 from hpcalc.questions.comparing import CompareResult
-from hpcalc.questions.curves import search_curves
+from hpcalc.questions.curves import profile_curves, renyi_curves
 from hpcalc.questions.measures import Aims, UtilityResult
 from hpcalc.questions.planning import PlanResult
 from hpcalc.questions.rows import law_document, quantile_or_none
@@ -96,31 +96,33 @@ def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
 
 
 def _bound(result: BoundResult) -> list[Panel]:
-    curves = search_curves(result)
-    if curves is None:
+    if not math.isfinite(result.epsilon):
         return []
     ((_, style),) = _looks(family_of(result.runs)).values()
     delta, asked = short(result.delta), result.max_epsilon
     whole = released(result.asked.document()).removeprefix("the ")
     caption = f"{run_words(result.base.describe())}; {law_words(law_document(result.runs))}; δ = {delta}"
+    profile, one, costs, widest = profile_curves(result)
+    answer = [point for point in profile if point[0] == result.epsilon and result.delta > 0.0]
     # every smaller ε is out of reach as well
-    low = [(0.0, y) for _, y in curves.out_of_reach[:1]] + list(curves.out_of_reach)
-    profile = Panel(
+    below = [(0.0, costs[0][1]), *costs] if len(costs) > 1 else []
+    drawn = [Panel(
         "Privacy profile",
-        Axis("ε", least=0.0, most=curves.widest),
-        Axis("log10 δ", most=0.0, least=min((y for _, y in curves.profile), default=None)),
-        (_series(whole, curves.profile, style), _series("one run", curves.one_profile),
-         _series("out of reach: a mechanism costs this", low, kind="area"),
-         _limit("limit ε = {}", asked if asked is not None and asked <= curves.widest else None),
-         _series(f"ε = {fixed(Upper(result.epsilon))} at δ = {delta}", curves.answer, style, "ring")),
+        Axis("ε", least=0.0, most=widest),
+        Axis("log10 δ", most=0.0, least=min((y for _, y in profile), default=None)),
+        (_series(whole, profile, style), _series("one run", one),
+         _series("out of reach: a mechanism costs this", below, kind="area"),
+         _limit("limit ε = {}", asked if asked is not None and asked <= widest else None),
+         _series(f"ε = {fixed(Upper(result.epsilon))} at δ = {delta}", answer, style, "ring")),
         caption,
-    )  # fmt: skip
-    order = "".join(f"order {x:.4g} decides" for x, _ in curves.best)
-    renyi = (_series(whole, curves.renyi, style), _series("one run", curves.one_renyi),
-             _series(order, curves.best, style, "ring"))  # fmt: skip
-    divergence = Axis("Rényi divergence (nats)", log=True)
-    first = Panel("Rényi curve", Axis("order λ", log=True), divergence, renyi, caption)
-    return [first, profile] if curves.renyi else [profile]
+    )]  # fmt: skip
+    curve, one, best = renyi_curves(result)
+    if curve:
+        series = (_series(whole, curve, style), _series("one run", one),
+                  _series("".join(f"order {x:.4g} decides" for x, _ in best), best, style, "ring"))  # fmt: skip
+        axes = Axis("order λ", log=True), Axis("Rényi divergence (nats)", log=True)
+        drawn.insert(0, Panel("Rényi curve", *axes, series, caption))
+    return drawn
 
 
 def _compare(result: CompareResult) -> list[Panel]:
