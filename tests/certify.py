@@ -251,8 +251,8 @@ def laws(rng: random.Random) -> Iterator[Check]:
         name = f"{law!r} at {float(at.log_u[0])!r}, {float(at.log_q[0])!r}: "
         yield Check(f"{law!r}: log mean", law.log_mean, mean, 1e-13, 1e-13, mpf(1))
         yield Check(name + "density", float(law.log_density(at)[0]), density, 1e-12, 1e-12, size)
-        yield Check(name + "survival", float(law.log_survival(at)[0]), mp.log(survival), 1e-12, 1e-12, size)
-        yield Check(name + "pgf", float(law.log_pgf(at)[0]), mp.log(pgf), 1e-12, 1e-12, size)
+        yield Check(name + "survival", float(law.success(at).log_u[0]), mp.log(survival), 1e-12, 1e-12, size)
+        yield Check(name + "pgf", float(law.success(at).log_q[0]), mp.log(pgf), 1e-12, 1e-12, size)
         yield Check(f"{law!r}: zero", law.log_prob_zero, zero, 1e-12, 1e-12)
         # beside p = 1 a double holds the thinned p, not 1 - p, to its last digit
         if not isinstance(law, (FinitePmf, AtLeastOne)) and not (isinstance(law, Binomial) and law.p > 1.0 - 1e-4):

@@ -408,7 +408,7 @@ class Direction:
         search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta))
         low = self._lower(search, found, log_delta)
         if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
-            if isinstance(self.law, Law) and self.law.log_survival(Prob.from_log_u(self.log_lost)) > log_delta:
+            if isinstance(self.law, Law) and self.law.success(Prob.from_log_u(self.log_lost)).log_u > log_delta:
                 low = math.inf
             return low, math.inf
         # -dε/dlog(delta) near the answer

@@ -23,7 +23,7 @@ def with_slack(base: Guarantee, law: Law) -> tuple[Guarantee, Law, float, str]:
     """Lemma 20: guarantee and law that are left without the (ε, δ) parts, log of what they add to δ, and a note."""
     if base.slack == 0.0:
         return base, law, -math.inf, ""
-    added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0])
+    added = float(law.success(Prob.from_u(np.array([base.slack]))).log_u[0])
     note = " with Lemma 20 of Papernot and Steinke 2022 for the probability set aside"
     return base.core, law.thin(math.log1p(-base.slack)), added, note
 

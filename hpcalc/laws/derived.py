@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.law import Echo, Law, SameCount, checked_law, of_law, safe_exp, whole_number
+from hpcalc.laws.law import Echo, Law, SameCount, alias, checked_law, safe_exp, whole_number
 from hpcalc.laws.probabilities import sharper
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
@@ -36,10 +36,10 @@ class AtLeastOne(Law):
     """
 
     law: Law
-    name = of_law("name")
-    max_runs = of_law("max_runs")
-    affine_power = of_law("affine_power")
-    gain_at_edge = of_law("gain_at_edge")
+    name = alias("law.name")
+    max_runs = alias("law.max_runs")
+    affine_power = alias("law.affine_power")
+    gain_at_edge = alias("law.gain_at_edge")
 
     def __post_init__(self) -> None:
         _check(self.law, "at_least_one", True)
@@ -78,7 +78,7 @@ class _Cut(Tabular):
     law: Law
     m: int
     option: ClassVar[str]
-    name = of_law("name")
+    name = alias("law.name")
 
     def __post_init__(self) -> None:
         m = whole_number(self.option, self.m, 1)
@@ -189,8 +189,8 @@ class Adaptive(SameCount):
     law: Law
     low: float
     high: float
-    name = of_law("name")
-    parameters = of_law("parameters")
+    name = alias("law.name")
+    parameters = alias("law.parameters")
 
     def __post_init__(self) -> None:
         remedy = "give two numbers LOW HIGH with 0 < LOW <= 1 <= HIGH"

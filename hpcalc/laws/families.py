@@ -187,7 +187,6 @@ class Binomial(AffinePower):
         return self if self.p == 1.0 else Binomial(self.n, self.p / (self.p + against))
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Fixed(Binomial):
     """A fixed number of fresh draws: the binomial law of p = 1.
 
@@ -200,18 +199,15 @@ class Fixed(Binomial):
         Number of runs, >= 1.
     """
 
-    name: ClassVar[str] = "fixed"
+    name = "fixed"
+    k: ClassVar[int]  # set when made
 
     def __init__(self, k: int) -> None:
         super().__init__(whole_number("k", k, 1), 1.0)
+        vars(self).update(k=self.n)
 
     def __repr__(self) -> str:
         return f"Fixed(k={self.k})"
-
-    @property
-    def k(self) -> int:
-        """The number of runs."""
-        return self.n
 
     def parameters(self) -> Echo:
         return {"k": self.k}

@@ -49,8 +49,9 @@ def make_law(dist: str, **params: object) -> RunCount:
     given = {key: value for key, value in params.items() if value is not None}
     _check_keys(dist, given)
     maker, named = load(row.target), {key: given[key] for key in row.parameters if key in given}
+    changes: dict[str, Any] = {key: given[key] for key in MODIFIERS if key in given}
     law = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
-    return modified(law, **{key: value for key, value in params.items() if key in MODIFIERS})  # type: ignore[arg-type]  # checked
+    return modified(law, **changes)
 
 
 def _check_name(option: str, value: object, dist: str) -> None:
@@ -129,7 +130,7 @@ def parse_law(text: str) -> dict[str, object]:
     return {**out, "pmf": table} if table else out
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class LawFamily:
     """A law of K but for its scale parameter."""
 
@@ -146,17 +147,15 @@ class LawFamily:
         """The law of a mean, before it is cut or conditioned; a whole number of runs is the nearest one."""
         require(("mean", mean, self.scale is not None, f"{self.dist} has a mean of its own: leave --mean out"))
         if _domain(self.scale) == "whole":
-            each = self.parameters["p"] if self.scale == "n" else 1.0
-            return self.at(max(round(mean / each), 1))
+            return self.at(max(round(mean / self.parameters.get("p", 1.0)), 1))
         return make_law(**self.document(), mean=mean)
 
     def scale_at(self, mean: float) -> float:
         """The open parameter at a mean; the boldest there is where the law has no such mean."""
         try:
-            value = self.with_mean(mean).parameters().get(str(self.scale))
+            return float(self.with_mean(mean).parameters().get(str(self.scale), 1e-300))  # a gamma below the doubles
         except InvalidInput:  # a mean beyond a binomial's n
             return self.grid.boldest
-        return float(value) if isinstance(value, (int, float)) else 1e-300
 
     @property
     def grid(self) -> Grid:

@@ -51,6 +51,11 @@ def safe_exp(x: float) -> float:
     return math.exp(x) if x < 709.78 else math.inf
 
 
+def alias(path: str) -> Any:
+    """An attribute that is another one, such as ``law.sd``."""
+    return property(attrgetter(path))
+
+
 class RunCount(ABC):
     """Law of the number of runs of a search.
 
@@ -170,17 +175,11 @@ class Law(RunCount):
     array(-inf)
     """
 
-    def log_upper_density(self, rank: Prob) -> Array:
-        """``log`` of the most that the winner's density, relative to one run, may be where a run ranks above with u."""
-        return self.log_density(rank)
-
-    def log_lower_density(self, rank: Prob) -> Array:
-        """``log`` of the least that it may be on a neighbouring input: convex and falling."""
-        return self.log_density(rank)
-
-    def log_lower_density_slope(self, rank: Prob) -> Array:
-        """``log`` of minus the derivative of the lower density, at a kink of one side."""
-        return self.log_density_slope(rank)
+    #: ``log`` of the most that the winner's density, relative to one run, may be where a run ranks above with u, and of
+    #: the least on a neighbouring input, convex and falling, with its slope on one side of a kink; all from a rank.
+    log_upper_density = alias("log_density")
+    log_lower_density = alias("log_density")
+    log_lower_density_slope = alias("log_density_slope")
 
     @abstractmethod
     def log_density(self, rank: Prob) -> Array:
@@ -190,19 +189,11 @@ class Law(RunCount):
     def log_density_slope(self, rank: Prob) -> Array:
         """``log(-F'(u))``, accurate relative to it: ``log E[K (K-1) (1-u)^(K-2)]``, ``-inf`` where that is 0."""
 
-    def _log_parts(self, rank: Prob) -> tuple[Array, Array]:
-        """``log f(1-u)`` and ``log(1 - f(1-u))``; each may lose digits near 0."""
-        below = self.log_block(rank, ONE, rank.log_q)
-        return logaddexp(self.log_prob_zero, below), self.log_block(ZERO, rank, rank.log_u)
-
-    def log_pgf(self, rank: Prob) -> Array:
-        """``log f(1-u)``: the probability that no run reaches rank u."""
-        return sharper(*self._log_parts(rank))
-
-    def log_survival(self, rank: Prob) -> Array:
-        """``log(1 - f(1-u))``, with full relative accuracy as ``u -> 0``."""
-        log_f, log_s = self._log_parts(rank)
-        return sharper(log_s, log_f)
+    def success(self, rank: Prob) -> Prob:
+        """The chance that some run reaches rank u, ``1 - f(1-u)``, and its complement ``f(1-u)``, to all digits."""
+        log_missed = logaddexp(self.log_prob_zero, self.log_block(rank, ONE, rank.log_q))
+        log_reached = self.log_block(ZERO, rank, rank.log_u)
+        return Prob(sharper(log_reached, log_missed), sharper(log_missed, log_reached))
 
     @abstractmethod
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
@@ -218,7 +209,7 @@ class Law(RunCount):
         # the integral of 1 - f(1-u) over [0, 1], by the log odds of u
         def log_g(z: Array) -> Array:
             rank = Prob.from_logit(z)
-            return np.asarray(self.log_survival(rank) + rank.log_u + rank.log_q, dtype=float)
+            return np.asarray(self.success(rank).log_u + rank.log_u + rank.log_q, dtype=float)
 
         return math.exp(log_integral(log_g, -50.0, 50.0, 0.0, 0.0))
 
@@ -240,22 +231,17 @@ class Law(RunCount):
     @cached_property
     def log_prob_run(self) -> float:
         """``log P[K >= 1]``."""
-        return float(self.log_survival(ONE))
-
-
-def of_law(name: str) -> Any:
-    """An attribute that is the one of ``law``."""
-    return property(attrgetter(f"law.{name}"))
+        return float(self.success(ONE).log_u)
 
 
 class SameCount(RunCount):
     """A search whose K has the law of another one, ``law``."""
 
     law: RunCount
-    log_mean = of_law("log_mean")
-    mean = of_law("mean")
-    sd = of_law("sd")
-    log_prob_zero = of_law("log_prob_zero")
-    max_runs = of_law("max_runs")
-    log_pmf = of_law("log_pmf")
-    log_sf = of_law("log_sf")
+    log_mean = alias("law.log_mean")
+    mean = alias("law.mean")
+    sd = alias("law.sd")
+    log_prob_zero = alias("law.log_prob_zero")
+    max_runs = alias("law.max_runs")
+    log_pmf = alias("law.log_pmf")
+    log_sf = alias("law.log_sf")

@@ -217,7 +217,7 @@ def few_outcomes_beside_slack(base: Guarantee, law: Law, log_delta: float) -> Lo
         return None
     if base.slack > 0.0:
         # a little less is subtracted than was added, so that rounding lowers epsilon
-        log_added = float(law.log_survival(Prob.from_u(np.array([base.slack])))[0]) - 1e-12
+        log_added = float(law.success(Prob.from_u(np.array([base.slack]))).log_u[0]) - 1e-12
         if log_added > log_delta:
             return LowerBound(math.inf, "three outcomes")
         log_delta = min(float(logsubexp(log_delta, log_added) - log1mexp(log_added)), 0.0)

@@ -203,7 +203,7 @@ def _utility(result: UtilityResult) -> list[Panel]:
 
 def _chance(law: Law, rate: float | None, style: int) -> Panel:
     share = np.geomspace(min(1e-3, 0.1 * (rate or 1.0)), 1.0, 49)
-    best, given = ([(x, math.exp(law.log_survival(Prob.from_u(x)))) for x in rates]
+    best, given = ([(x, math.exp(law.success(Prob.from_u(x)).log_u)) for x in rates]
                    for rates in (share.tolist(), [] if rate is None else [rate]))  # fmt: skip
     return Panel("Chance of a good run", Axis("share of good candidates", log=True),
                  Axis("chance to find a good one", least=0.0, most=1.0),
@@ -218,9 +218,9 @@ def _scores(law: Law, scores: Sequence[float], minimize: bool, style: int) -> Pa
     x, below = ordered[keep].tolist(), (keep + 1.0) / ordered.size
     empty = math.exp(law.log_prob_zero)
     if minimize:  # P[best <= x] = 1 - f(P[score > x])
-        best = np.exp(law.log_survival(Prob.from_u(below)))
+        best = np.exp(law.success(Prob.from_u(below)).log_u)
     else:
-        best = np.exp(law.log_pgf(Prob.from_u(1.0 - below))) - empty
+        best = np.exp(law.success(Prob.from_u(1.0 - below)).log_q) - empty
     return Panel("Scores", Axis("score"), Axis("share at or below", least=0.0, most=1.0),
                  (_series("best of K", zip(x, (best / (1.0 - empty)).tolist(), strict=True), style),
                   _series("one run", zip(x, below.tolist(), strict=True))))  # fmt: skip

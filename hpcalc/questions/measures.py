@@ -39,7 +39,7 @@ _GOALS = {
 
 def success_probability(law: Law, p: float) -> float:
     """Probability ``1 - f(1-p)`` that at least one run is good, when each is good with probability ``p`` in (0, 1]."""
-    return math.exp(float(law.log_survival(Prob.from_u(_rate(p)))))
+    return math.exp(float(law.success(Prob.from_u(_rate(p))).log_u))
 
 
 def _rate(p: float) -> float:

@@ -343,7 +343,7 @@ def _least_delta(base: Guarantee, runs: RunCount, sources: list[Bound]) -> float
         return None
     ends = [float(source.log_profile(far)[0]) for source in sources if isinstance(source, ProfileBound)]
     if isinstance(runs, Law):
-        ends.append(float(runs.log_survival(Prob.from_u(np.array([floor])))[0]))
+        ends.append(float(runs.success(Prob.from_u(np.array([floor]))).log_u[0]))
     for log_least in sorted(ends):
         least = significant(Upper(math.exp(log_least)), 3)
         for _ in range(2):

@@ -96,7 +96,7 @@ def best_of_k_error(
     None if no error is exceeded so rarely: the best candidate is never drawn with a probability of ``fail`` or more.
     """
     share = 1.0 / candidates
-    missed = float(np.exp(law.log_pgf(Prob.from_u(np.array(share)))))
+    missed = float(np.exp(law.success(Prob.from_u(np.array(share))).log_q))
     if not missed < fail * (1.0 - 1e-12):  # a few roundings
         return None
     gap = _smallest_gap(lambda gap: 1.0 - _good_wins(law, share, share, gap, noise), fail)

@@ -87,6 +87,7 @@ def test_every_row_is_a_law_that_can_be_written():
 
 def test_families():
     assert [f.label for f in DEFAULT_FAMILIES] == ["poisson", "tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1"]
+    assert family_of("poisson") in DEFAULT_FAMILIES
     family = family_of({"dist": "binomial", "p": 0.5, "max_runs": 30, "at_least_one": True})
     assert (family.scale, family.grid.digits, family.label) == ("n", 0, "binomial:p=0.5,max-runs=30,at-least-one")
     assert family.with_mean(4.9) == AtLeastOne(Binomial(10, 0.5))

@@ -50,8 +50,8 @@ def test_closed_forms(laws):
         close(law.log_mean, exact.log_mean(law), 1e-12, floor=1.0)
         close(law.log_density(rank)[0], density, 1e-12, floor=1.0)
         close(law.log_density_slope(rank)[0], density + log_or_none(steepness(law, u, q)), 1e-12, floor=1.0)
-        close(law.log_pgf(rank)[0], log_f, 2e-12)
-        close(law.log_survival(rank)[0], log_s, 2e-12)
+        for got, want in zip(law.success(rank), (log_s, log_f), strict=True):
+            close(got[0], want, 2e-12)
 
 
 def steepness(law, u, q):
@@ -108,7 +108,7 @@ def test_every_law_against_enumeration(law):
     for u, q in [*RANKS, ("0", None), (None, "0")]:
         rank, u, q = rank_of(u, q)
         with np.errstate(all="raise", under="ignore"):
-            density, pgf, survival = law.log_density(rank), law.log_pgf(rank), law.log_survival(rank)
+            density, (survival, pgf) = law.log_density(rank), law.success(rank)
             bend, upper, lower = law.log_density_slope(rank), law.log_upper_density(rank), law.log_lower_density(rank)
         assert density.shape == bend.shape == rank.log_u.shape
         assert upper == lower == density
@@ -292,7 +292,7 @@ def test_tables_with_all_but_nothing_at_one_number():
     assert FinitePmf({0: 0.5, 1: 0.5}).log_density_slope(half) == -math.inf
     # one too rare for the generating function, but not for what it loses near x = 1
     rare = FinitePmf(((1, 1.0), (10**15, 1e-21)))
-    assert rare.log_survival(Prob.from_u(1e-40)) == pytest.approx(math.log(1e-40 * (1 + 1e-6)), rel=1e-15)
+    assert rare.success(Prob.from_u(1e-40)).log_u == pytest.approx(math.log(1e-40 * (1 + 1e-6)), rel=1e-15)
     holes = AtMost(FinitePmf(((0, 0.5), (3, 0.25), (9, 0.25))), 5)
     close(holes.mean, mp.mpf(1), 1e-15)
     close(holes.log_density(half)[0], mp.log(mp.mpf(3) / 3 / 4), 1e-14)

@@ -67,7 +67,7 @@ ENDS = Prob(np.array([-math.inf, 0.0]), np.array([0.0, -math.inf]))
 def test_curves_are_monotone_and_never_undefined(law):
     inside = Prob.from_logit(GRID)
     rank = Prob(*(np.concatenate([e[:1], i, e[1:]]) for e, i in zip(ENDS, inside, strict=True)))
-    density, pgf, survival = law.log_density(rank), law.log_pgf(rank), law.log_survival(rank)
+    density, (survival, pgf) = law.log_density(rank), law.success(rank)
     for values in (density, pgf, survival):
         assert not np.isnan(values).any()
     slack = 1e-12 * (1.0 + np.abs(density[1:]))
@@ -145,7 +145,7 @@ def test_more_runs_find_more(change, eta, length):
     less, more = map(make, sorted(ends, reverse=name == "log_gamma"))
     assert less.log_mean <= more.log_mean + 1e-12 * (1e-3 + abs(more.log_mean))
     rank = Prob.from_logit(np.linspace(-60.0, 30.0, 31))
-    low, high = less.log_survival(rank), more.log_survival(rank)
+    low, high = less.success(rank).log_u, more.success(rank).log_u
     assert np.all(low <= high + 1e-11 * (1e-300 + np.abs(high)))
     # log F(u) - log F(2u), what the bounds pay, grows too
     rank = Prob.from_logit(np.linspace(-60.0, -0.1, 31))

@@ -45,7 +45,8 @@ def divergence(order: float, log_p: Array, log_q: Array) -> float:
 def best_of(law: hpcalc.Law, probabilities: Array) -> Array:
     """Log probabilities of [nothing, outcome 1 (best), outcome 2, ...] when the best of K runs is released."""
     worse = np.append(1.0 - np.cumsum(probabilities[:-1]), 0.0)
-    edges = np.concatenate([[0.0], law.log_pgf(Prob(np.log1p(-worse[:-1]), np.log(worse[:-1]))), [law.log_prob_zero]])
+    inner = law.success(Prob(np.log1p(-worse[:-1]), np.log(worse[:-1]))).log_q
+    edges = np.concatenate([[0.0], inner, [law.log_prob_zero]])
     with np.errstate(divide="ignore"):
         blocks = edges[:-1] + np.log(-np.expm1(edges[1:] - edges[:-1]))
     return np.concatenate([[law.log_prob_zero], blocks])
@@ -125,7 +126,7 @@ def small_poisson_mean() -> Claim:
 def pgf_gap(first: hpcalc.Law, second: hpcalc.Law) -> float:
     """Largest difference of two generating functions over x = 0.005 ... 0.995."""
     rank = Prob.from_u(np.linspace(0.005, 0.995, 199))
-    return float(np.max(np.abs(np.exp(first.log_pgf(rank)) - np.exp(second.log_pgf(rank)))))
+    return float(np.max(np.abs(np.exp(first.success(rank).log_q) - np.exp(second.success(rank).log_q))))
 
 
 def limits() -> Claim:
@@ -210,8 +211,7 @@ def three_point(law: hpcalc.Law, order: float, rdp: float) -> ThreePoint:
     log_whole = (order - 1.0) * rdp
     block = np.logaddexp(moment(ranks.log_u, upper.log_u), moment(ranks.log_q, upper.log_q))
     log_atom = log_whole + np.log(-np.expm1(np.minimum(block - log_whole, -1e-12)))
-    top = moment(law.log_survival(ranks), law.log_survival(upper))
-    rest = moment(law.log_pgf(ranks), law.log_pgf(upper))
+    top, rest = (moment(*pair) for pair in zip(law.success(ranks), law.success(upper), strict=True))
     exact = np.logaddexp(np.logaddexp(top, rest), log_w + log_atom) / (order - 1.0)
     best = int(np.argmax(exact))
     log_b = float(ranks.log_u[best]) - 40.0

@@ -145,7 +145,7 @@ def renyi_floor(law: hpcalc.Law, order: float, rho: float = RHO) -> float:
     log_base = order * (order - 1.0) * s * s / 2.0 - 0.5 * (x - centre) ** 2 - 0.5 * math.log(2.0 * math.pi)
     terms = np.where(x < cuts, moment(law.log_density, log_u, log_v) + log_base, -np.inf)
     rest = np.logaddexp.reduce(terms, axis=1) + math.log(float(x[0, 1] - x[0, 0]))
-    top = moment(law.log_survival, first[:, 0], first_other[:, 0])
+    top = moment(lambda rank: law.success(rank).log_u, first[:, 0], first_other[:, 0])
     total = np.logaddexp(law.log_prob_zero, np.logaddexp(top, rest))
     return float(np.max(total)) / (order - 1.0)
 
