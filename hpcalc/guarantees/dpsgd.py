@@ -28,10 +28,10 @@ from hpcalc.guarantees.composition import WithCore
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.curves import CurveBase
 from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_group, checked_orders
-from hpcalc.guarantees.mechanisms import Gaussian, PureDP
+from hpcalc.guarantees.mechanisms import Gaussian, PureDP, exp_minus_line
 from hpcalc.guarantees.region import times_expm1
 from hpcalc.guarantees.tradeoff import Tails
-from hpcalc.logspace import Array, distinct, log1mexp, log_ndtr, logaddexp, logsumexp, softplus
+from hpcalc.logspace import Array, distinct, log_ndtr, logaddexp, logsubexp, logsumexp, softplus
 
 _INF = math.inf
 _MAX_NODES = 4096  # of the integration grid: larger orders are answered by a closed form
@@ -42,29 +42,12 @@ def _log_gain(h: Array, loss: Array) -> Array:
     """``log((w^(1+h) - 1 - (1+h)(w - 1)) / h)`` for the density ratio ``w = e^loss``, ``h = order - 1``.
 
     Subtracting the tangent at ``w = 1`` costs nothing in expectation (the mean of ``w`` is 1) and leaves a positive
-    integrand: no cancellation, however small the sampling rate.
+    integrand, ``w`` times a sum of positive terms: no cancellation, however small the sampling rate.
     """
-    h, loss = np.broadcast_arrays(h, loss)
-    out = np.empty(h.shape)
-    y = np.expm1(np.minimum(loss, 1.0))
-    near = np.abs(y) * (1.0 + h) < 0.1
-    with np.errstate(divide="ignore"):  # a power series in y
-        power, series = 1.0 + h[near], np.ones(y[near].shape)
-        for k in range(14, 2, -1):
-            series = 1.0 + (power - k + 1.0) / k * y[near] * series
-        out[near] = np.log(power) - math.log(2.0) + 2.0 * np.log(np.abs(y[near])) + np.log(series)
-    far_h, far = h[~near], np.maximum(loss[~near], -700.0)
-    grown = far_h * far
-    middle = np.log(np.expm1(np.minimum(grown, 30.0)) / far_h + np.expm1(-far))
-    out[~near] = far + np.where(grown > 30.0, grown - np.log(far_h), middle)
-    return out
-
-
-def _node_spacing(sigma: float) -> float:
-    # The integrand is a Gaussian times an analytic function whose nearest singularity lies pi sigma^2 off the real
-    # axis: the trapezoidal rule converges exponentially in these units. For small sigma the singularity is deep
-    # in the tails of both peaks and the Gaussians alone decide.
-    return min(sigma / 4.0, max(0.5 * sigma * sigma, sigma / 40.0))
+    near, grown = np.maximum(loss, -700.0), np.minimum(h * loss, 700.0)
+    with np.errstate(divide="ignore"):
+        ahead = np.log(exp_minus_line(grown)) + (h * loss - grown) - np.log(h)
+        return near + logaddexp(ahead, np.log(exp_minus_line(-near)))
 
 
 def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1) -> Array:
@@ -72,36 +55,29 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
 
     With j of them in the batch with probability ``b_j`` the density ratio is
     ``w = sum_j b_j e^((j x - j^2/2) / sigma^2)``. The moment ``E[w^a]`` is integrated by the trapezoidal rule, at
-    integer and fractional orders alike. For orders too large for that, beyond about 1000 sigma, Minkowski's inequality
-    gives ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
-
-    >>> round(float(sampled_gaussian_rdp(0.4, 12.0, np.array([58.9]))[0]), 10)
-    0.0363048482
+    integer and fractional orders alike. The integrand is a Gaussian times an analytic function whose nearest
+    singularity lies ``pi sigma^2`` off the real axis: the rule converges exponentially in units of that. For small
+    sigma the singularity is deep in the tails of both peaks and the Gaussians alone decide. For orders too large for
+    that, beyond about 1000 sigma, Minkowski's inequality gives
+    ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
     """
     h, variance = orders - 1.0, sigma * sigma
-    j, log_b = _log_binomial(size, rate)
-    log_none = size * math.log1p(-rate)
+    j, log_b, log_none = _log_binomial(size, rate)
     far = _log_mixed(log_none, log_b, h[:, None] * j * j / (2.0 * variance))
     out = np.array(np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance)), dtype=float)
-    spacing = _node_spacing(sigma)
-    most = _MAX_NODES if size == 1 else 4 * _MAX_NODES
-    exact = np.flatnonzero(orders * size + 20.0 * sigma <= most * spacing)
-    exact = exact[np.argsort(orders[exact], kind="stable")]
-    start = 0
-    while start < exact.size:
-        reach = size * orders[exact]
-        stop = int(np.searchsorted(reach, 1.25 * reach[start] + 4.0 * sigma, side="right"))
-        chosen = exact[start : min(stop, start + (256 if size == 1 else 16))]
-        start += chosen.size
-        x = np.arange(-10.0 * sigma - (size - 1.0), size * orders[chosen[-1]] + 10.0 * sigma + spacing, spacing)
+    spacing = min(sigma / 4.0, max(0.5 * variance, sigma / 40.0))
+    near = orders * size + 20.0 * sigma <= (_MAX_NODES if size == 1 else 4 * _MAX_NODES) * spacing
+    batch = np.floor(np.log(orders * size + 16.0 * sigma) / math.log(1.25))  # orders that share their nodes
+    for one in distinct(batch[near]):
+        chosen = near & (batch == one)
+        x = np.arange(-10.0 * sigma - (size - 1.0), size * np.max(orders[chosen]) + 10.0 * sigma + spacing, spacing)
         loss = _log_mixed(log_none, log_b, (j * x[:, None] - 0.5 * j * j) / variance)
         log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
-        hh = h[chosen]
-        moment = logsumexp(_log_gain(hh[:, None], loss) + log_density)
+        own = h[chosen]
+        moment = logsumexp(_log_gain(own[:, None], loss) + log_density)
         if size > 1:  # with one record the other direction, w^-h - 1 + h (w - 1) in place of the gain, is never larger
-            moment = np.maximum(moment, logsumexp(_log_gain(hh[:, None], -loss) + loss + log_density))
-        value = softplus(moment + math.log(spacing) + np.log(hh)) / hh
-        out[chosen] = np.minimum(value, out[chosen])
+            moment = np.maximum(moment, logsumexp(_log_gain(own[:, None], -loss) + loss + log_density))
+        out[chosen] = np.minimum(softplus(moment + math.log(spacing) + np.log(own)) / own, out[chosen])
     return out
 
 
@@ -133,14 +109,11 @@ class SampledGaussian(CurveBase):
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
-        flat = order.ravel()
-        finite = np.isfinite(flat)
-        out = np.full(flat.shape, _INF)
-        if finite.any():
-            out[finite] = _one_step(self, flat[finite].tobytes())
+        out, finite = np.full(order.shape, _INF), np.isfinite(order)
+        out[finite] = _one_step(self, order[finite].tobytes())
         if not np.all(out >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
-        return out.reshape(order.shape)
+        return out
 
     @property
     def loss_kind(self) -> Hashable:
@@ -156,52 +129,39 @@ class SampledGaussian(CurveBase):
         ``s = 1/sigma^2`` and mean 1. It grows with s by ``exp(-(log k)^2 / (2 s))`` times what it grows by at k = 1, up
         to a factor that s has no part in: from s1 to s2 the share that is reached at s is largest at k = 1, where
         ``E[(X - 1)+]`` is the error function of ``(s/8)^(1/2)``. A mixture with that share of s2 dominates. For lower
-        bounds each step has the noise of the largest in its group.
+        bounds each step has the noise of its left neighbour.
         """
         rate, s = uses[0][0].rate, np.array([part.sigma**-2.0 for part, _ in uses])
         if len(uses) <= _SCHEDULE or uses[0][0].records > 1 or np.max(s) >= 50.0:  # there erf has few digits
             return super().thinned(uses, upper)
-        count = np.array([float(count) for _, count in uses])
-        if upper:
-            grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
-            left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
-            reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
-            share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
-            nodes: list[Guarantee] = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
-            return nodes, list(zip(left.tolist(), share.tolist(), count.tolist(), strict=True))
-        group = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
-        members = [np.flatnonzero(group == one) for one in distinct(group)]
-        return super().thinned([(uses[one[np.argmin(s[one])]][0], int(np.sum(count[one]))) for one in members], upper)
+        grid = np.linspace(np.min(s), np.max(s), _SCHEDULE if upper else 2 * _SCHEDULE)
+        left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, grid.size - 2)
+        reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
+        share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0) if upper else np.zeros(s.size)
+        margin = 1.0 - 1e-12 if upper else 1.0 + 1e-12
+        nodes: list[Guarantee] = [cls(rate, sigma * margin) for sigma in (grid**-0.5).tolist()]
+        return nodes, list(zip(left.tolist(), share.tolist(), [float(count) for _, count in uses], strict=True))
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.
 
         x is drawn from ``sum_j b_j N(j, sigma^2)`` (P) or from ``N(0, sigma^2)`` (Q).
         """
-        rate, sigma, size = self.rate, self.sigma, self.records
-        j, log_b = _log_binomial(size, rate)
-        log_none = size * math.log1p(-rate)
+        sigma = self.sigma
+        j, log_b, log_none = _log_binomial(self.records, self.rate)
         # Newton on the logarithm of the sum over j >= 1, which is convex in x, from a point to the right of the
         # solution, where one term alone is large enough: of one record's that is the solution.
-        with np.errstate(divide="ignore"):
-            some = np.where(
-                loss < 1.0,
-                np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) - math.expm1(log_none), 0.0)),
-                loss + log1mexp(np.minimum(log_none - np.maximum(loss, 1.0), -1e-300)),
-            )
-        place = np.isfinite(some)
-        goal = some[place][:, None]
+        some = logsubexp(loss, log_none)
+        goal = np.where(np.isneginf(some), 0.0, some)[:, None]
         x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
         for _ in range(60):
             terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
-            value = logsumexp(terms, axis=1)[:, None]
-            slope = np.sum(np.exp(terms - value) * j, axis=1, keepdims=True) / (sigma * sigma)
-            move = (value - goal) / slope
+            value = logsumexp(terms)[:, None]
+            move = (value - goal) * sigma * sigma / np.sum(np.exp(terms - value) * j, axis=1, keepdims=True)
             x = x - move
-            if np.max(np.abs(move), initial=0.0) < 1e-13 * sigma * (1.0 + np.max(np.abs(x), initial=0.0)):
+            if np.max(np.abs(move)) < 1e-13 * sigma * (1.0 + np.max(np.abs(x))):
                 break
-        y = np.full(loss.shape, -_INF)
-        y[place] = x[:, 0] / sigma
+        y = np.where(np.isneginf(some), -_INF, x[:, 0] / sigma)
         q_above, q_below = log_ndtr(-y), log_ndtr(y)
         z = y[:, None] - j / sigma
         p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
@@ -303,9 +263,9 @@ def _span(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
-    """Numbers j >= 1 of a group's records in a batch, and logarithms of their probabilities."""
+def _log_binomial(size: int, rate: float) -> tuple[Array, Array, float]:
+    """Numbers j >= 1 of a group's records in a batch, and logarithms of their probabilities and of that of none."""
     j = np.arange(size + 1.0)
     log_choose = np.cumsum(np.log(np.append(1.0, (size - j[:-1]) / (j[:-1] + 1.0))))
     log_b = log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)
-    return j[1:], log_b[1:]
+    return j[1:], log_b[1:], size * math.log1p(-rate)

@@ -242,7 +242,7 @@ class Laplace(_Mechanism):
         # Mironov 2017, Table II: log((a e^{(a-1)c} + (a-1) e^{-ac}) / (2a-1)) / (a-1)
         h, c = order - 1.0, self.loss
         far = np.logaddexp(np.log(order) + h * c, np.log(h) - order * c) - np.log(2.0 * order - 1.0)
-        excess = (order * _exp_minus_line(h * c) + h * _exp_minus_line(-order * c)) / (2.0 * order - 1.0)
+        excess = (order * exp_minus_line(h * c) + h * exp_minus_line(-order * c)) / (2.0 * order - 1.0)
         return np.asarray(np.where(h * c < 1.0, np.log1p(np.where(h * c < 1.0, excess, 0.0)), far) / h)
 
     def _log_profile(self, t: Array) -> Array:
@@ -278,7 +278,7 @@ def _within(loss: Array, at: float, inside: Array) -> Array:
     return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
 
 
-def _exp_minus_line(x: Array) -> Array:
+def exp_minus_line(x: Array) -> Array:
     """``e^x - 1 - x`` without cancellation near 0 (Taylor below 0.1)."""
     near = np.abs(x) < 0.1
     y = np.where(near, x, 0.0)

@@ -2,12 +2,8 @@
 
 A pair (P, Q) dominates a mechanism when no hockey-stick divergence of the mechanism's output laws exceeds the pair's at
 the same order, whatever the order. Dominating pairs compose, adaptively too, and mix, so whatever is known of a
-mechanism, a search or the answer of a search may be carried on as one.
-
-References
-----------
-.. [1] Y. Zhu, J. Dong, Y.-X. Wang, "Optimal accounting of differential privacy via characteristic function",
-   AISTATS 2022.
+mechanism, a search or the answer of a search may be carried on as one (Y. Zhu, J. Dong, Y.-X. Wang, "Optimal accounting
+of differential privacy via characteristic function", AISTATS 2022).
 """
 
 from __future__ import annotations
@@ -77,25 +73,35 @@ class DominatingPair(Guarantee):
         return self.attained
 
     @cached_property
-    def _profiles(self) -> tuple[_Profile, ...]:
-        return tuple(_Profile(one.loss, one.log_p, one.log_q) for one in (self, self.reversed()))
+    def _profiles(self) -> list[tuple[Array, Array, Array, Array, Array]]:
+        """Both profiles, ``exp(top) (end + rise (1 - e^(t - breakpoint)))`` before each breakpoint."""
+        out = []
+        for one in (self, self.reversed()):
+            t, log_slope, log_delta = breakpoints(one.loss, one.log_p, one.log_q)
+            top = np.maximum(np.maximum(log_delta, log_slope + t), -1e300)
+            out.append((t, log_delta, top, np.exp(log_delta - top), np.exp(log_slope + t - top)))
+        return out
 
     @cached_property
     def _curves(self) -> tuple[Tradeoff, ...]:
         return tuple(from_masses(one.loss, one.log_p, one.log_q, one.attained) for one in (self, self.reversed()))
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
-        """Log hockey-stick divergence of order ``e^t`` of (P, Q), or of (Q, P) where ``direction`` is 1, at any real t.
-
-        >>> loss = DominatingPair.from_masses(np.log([0.5, 0.5]), np.log([0.75, 0.25]))
-        >>> np.exp(loss.log_profile_of(0, [0.0, -np.log(2.0)])).round(6).tolist()
-        [0.25, 0.5]
-        """
+        """Log hockey-stick divergence of order ``e^t`` of (P, Q), or of (Q, P) where ``direction`` is 1, at any t."""
         t = np.asarray(t, dtype=float)
         out, low = np.empty(t.shape), t < 0.0
-        out[~low] = self._profiles[direction](t[~low])
-        out[low] = mirrored(t[low], self._profiles[1 - direction](-t[low]))
+        out[~low] = self._at(direction, t[~low])
+        out[low] = mirrored(t[low], self._at(1 - direction, -t[low]))
         return out
+
+    def _at(self, direction: int, t: Array) -> Array:
+        """The profile at ``t >= 0``."""
+        points, log_delta, top, end, rise = self._profiles[direction]
+        right = np.minimum(np.searchsorted(points, t, side="left"), points.size - 1)
+        gap = -np.expm1(np.minimum(t - points[right], 0.0))
+        with np.errstate(divide="ignore"):
+            out = top[right] + np.log(end[right] + rise[right] * gap)
+        return np.asarray(np.minimum(np.maximum(out, log_delta[right]), 0.0), dtype=float)
 
     def _log_profile(self, t: Array) -> Array:
         return np.maximum(self.log_profile_of(0, t), self.log_profile_of(1, t))
@@ -142,21 +148,10 @@ class DominatingPair(Guarantee):
         """The curve W of (P, Q), or of (Q, P) where ``direction`` is 1: outcomes by decreasing likelihood ratio."""
         return self._curves[direction]
 
-    @cached_property
-    def _tails(self) -> list[Array]:
-        """Log masses of the outcomes from each one upwards and of those before it, under P and under Q."""
-        above = [_sums(log_mass[::-1])[::-1] for log_mass in (self.log_p, self.log_q)]
-        below = [_sums(log_mass) for log_mass in (self.log_p, self.log_q)]
-        return [np.minimum(sums, 0.0) for sums in (above[0], below[0], above[1], below[1])]
-
     def loss_tails(self, loss: Array) -> Tails:
-        at = np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
-        return Tails(*(sums[at] for sums in self._tails))
-
-
-def _sums(log_mass: Array) -> Array:
-    """Logarithms of running sums, from that of nothing on."""
-    return np.concatenate([[-_INF], np.logaddexp.accumulate(log_mass)])
+        above = self.loss.size - np.searchsorted(self.loss, np.asarray(loss, dtype=float), side="right")
+        curve = self.tradeoff()
+        return Tails(*curve.x.take(above), *curve.w.take(above))
 
 
 def breakpoints(loss: Array, log_p: Array, log_q: Array) -> tuple[Array, Array, Array]:
@@ -171,20 +166,3 @@ def breakpoints(loss: Array, log_p: Array, log_q: Array) -> tuple[Array, Array, 
     falls = log_slope[1:] + logsubexp(t[1:], t[:-1])
     infinite = logsumexp(np.concatenate([[-_INF], log_p[np.isposinf(loss)]]))
     return t, log_slope, np.logaddexp.accumulate(np.concatenate([[infinite], falls[::-1]]))[::-1]
-
-
-class _Profile:
-    """Profile of (P, Q) for ``t >= 0``."""
-
-    def __init__(self, loss: Array, log_p: Array, log_q: Array) -> None:
-        self.t, log_slope, self.log_delta = breakpoints(loss, log_p, log_q)
-        # delta = exp(top) (end + rise (1 - e^(t - breakpoint))), relative to the larger of the two
-        self.top = np.maximum(np.maximum(self.log_delta, log_slope + self.t), -1e300)
-        self.end, self.rise = np.exp(self.log_delta - self.top), np.exp(log_slope + self.t - self.top)
-
-    def __call__(self, t: Array) -> Array:
-        right = np.minimum(np.searchsorted(self.t, t, side="left"), self.t.size - 1)
-        gap = -np.expm1(np.minimum(t - self.t[right], 0.0))
-        with np.errstate(divide="ignore"):
-            out = self.top[right] + np.log(self.end[right] + self.rise[right] * gap)
-        return np.asarray(np.minimum(np.maximum(out, self.log_delta[right]), 0.0), dtype=float)
