@@ -14,9 +14,9 @@ from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders
 from hpcalc.guarantees.mechanisms import OneNumber, PureDP
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.region import SEARCH_ORDERS, region_from_rdp, smaller, tradeoff_from_rdp
+from hpcalc.guarantees.region import SEARCH_ORDERS, region_from_rdp, tradeoff_from_rdp
 from hpcalc.guarantees.tradeoff import Tradeoff, least_masses
-from hpcalc.logspace import Array, Prob, distinct, softplus
+from hpcalc.logspace import Array, Prob, distinct
 
 _INF = math.inf
 
@@ -54,25 +54,10 @@ class CurveBase(Guarantee):
         return np.asarray(np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t)), dtype=float)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        curve, pure = tradeoff_from_rdp(self, self._binding_orders), PureDP(self.pure_epsilon)
-        if curve is None:
-            return pure.tradeoff()
-        # at every point the larger W, with its slope
-        w = pure.region(curve.x.complement()).complement()
-        slope = np.where(curve.x.log_u < -float(softplus(-self.pure_epsilon)), -self.pure_epsilon, self.pure_epsilon)
-        own = curve.w.log_u > w.log_u
-        w = Prob(*(np.where(own, theirs, ours) for theirs, ours in zip(curve.w, w, strict=True)))
-        return Tradeoff(curve.x, w, np.where(own, curve.log_slope, slope))
-
-    @property
-    def _binding_orders(self) -> Array | None:
-        return self.orders
+        return tradeoff_from_rdp(self, self.orders)
 
     def region(self, rank: Prob) -> Prob:
-        pure = PureDP(self.pure_epsilon).region(rank)
-        if self.pure_epsilon == 0.0 or not self.finite:
-            return pure
-        return smaller(region_from_rdp(self, rank, self._binding_orders), pure)
+        return region_from_rdp(self, rank, self.orders)
 
 
 @dataclass(frozen=True)
@@ -227,11 +212,6 @@ class RDPCurve(_Points, CurveBase):
         index = np.searchsorted(known, place)
         between = np.where(known[index] == place, value[index], np.minimum(chord, value[index]))
         return np.where(order <= known[-1], np.minimum(between, out), out)
-
-    @property
-    def _binding_orders(self) -> Array | None:
-        # the orders beside the given ones are implied by pure DP, whose region is a closed form
-        return self._finite_points[0]
 
 
 class ProfileCurve(_Points, DominatingPair):

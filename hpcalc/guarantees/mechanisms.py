@@ -175,13 +175,11 @@ class Gaussian(_Mechanism):
         s = self.loss
         if s == _INF:
             return np.zeros(t.shape)
-        # Phi(-y) - e^t Phi(-y-s) with y = t/s - s/2, as phi(y) (m(y) - m(y+s)), m = Mills' ratio: no e^t, no overflow
+        # Phi(-y) - e^t Phi(-y-s) with y = t/s - s/2, as phi(y) (m(y) - m(y+s)), m = Mills' ratio: no e^t, no overflow;
+        # where y < -38 delta is 1 to the last digit
         with np.errstate(over="ignore", invalid="ignore"):
-            y = np.minimum(t / s, 1e150) - 0.5 * s
-            log_phi = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
-            plain = np.minimum(y, -8.0)  # there delta is close to 1 and the plain difference is exact
-            near_one = logsubexp(log_ndtr(-plain), t + log_ndtr(-plain - s)) if (y < -8.0).any() else 0.0
-            return np.asarray(np.where(y < -8.0, near_one, log_phi + log_mills_difference(y, s)), dtype=float)
+            y = np.clip(t / s - 0.5 * s, -38.0, 1e150)
+            return log_mills_difference(y, s) - 0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
 
     def region(self, rank: Prob) -> Prob:
         return Prob.from_normal(rank.normal + min(self.loss, 1e300))

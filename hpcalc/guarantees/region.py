@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee
+from hpcalc.guarantees.mechanisms import PureDP
 from hpcalc.guarantees.tradeoff import Tradeoff, from_points
-from hpcalc.logspace import Array, Indices, Prob, logsubexp
+from hpcalc.logspace import Array, Indices, Prob, logsubexp, softplus
 
 #: Normal scores of the points that are solved for every base, and of the few among them that are solved afresh.
 _SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
@@ -108,15 +109,14 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
 
 
 def region_from_rdp(base: Guarantee, rank: Prob, orders: Array | None) -> Prob:
-    """Upper bounds on v at each rank u, any shape, from the orders given; from all orders where that is None."""
-    log_u, log_q = (np.ravel(part).astype(float) for part in rank)
-    inside = np.isfinite(log_u) & np.isfinite(log_q)
-    if inside.any():
-        u = Prob(log_u[inside], log_q[inside])
-        found = _improved(base, u, *_nodes(base)) if orders is None else _of_orders(base, u, orders)
-        v = Prob.from_logit(found.z)
-        log_u[inside], log_q[inside] = np.maximum(v.log_u, u.log_u), np.minimum(v.log_q, u.log_q)
-    return Prob(log_u.reshape(rank.log_u.shape), log_q.reshape(rank.log_u.shape))
+    """Upper bounds on v at each rank u, any shape, from pure DP and the orders given, or all where these are None."""
+    pure = PureDP(base.pure_epsilon).region(rank)
+    inside = np.isfinite(rank.log_u) & np.isfinite(rank.log_q)
+    if base.pure_epsilon > 0.0 and base.finite and inside.any():
+        u, v = rank.take(inside), Prob.from_logit(_solved(base, rank.take(inside), orders).z)
+        pure.log_u[inside] = np.minimum(np.maximum(v.log_u, u.log_u), pure.log_u[inside])
+        pure.log_q[inside] = np.maximum(np.minimum(v.log_q, u.log_q), pure.log_q[inside])
+    return pure
 
 
 def smaller(a: Prob, b: Prob) -> Prob:
@@ -129,8 +129,8 @@ def tradeoff_from_rdp(base: Guarantee, orders: Array | None) -> Tradeoff | None:
 
     One order allows a convex set of points (u, v), so its tangent at the point found limits all of the region.
     """
-    u = Prob.from_normal(_SCORES)
-    z, h, side = _improved(base, u, *_nodes(base)) if orders is None else _of_orders(base, u, orders)
+    u, epsilon = Prob.from_normal(_SCORES), base.pure_epsilon
+    z, h, side = _solved(base, u, orders)
     v = Prob.from_logit(np.minimum(z, 1e300))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # of the constraint v^a u^(1-a) + (1-v)^a (1-u)^(1-a) = const, a = 1+h or -h
@@ -138,18 +138,29 @@ def tradeoff_from_rdp(base: Guarantee, orders: Array | None) -> Tradeoff | None:
         ahead, back = np.where(side > 0, ahead, -back), np.where(side > 0, back, -ahead)
         turn = logsubexp((1.0 + h) * ahead, (1.0 + h) * back) - logsubexp(h * ahead, h * back)
         log_slope = side * (turn + np.log(h) - np.log1p(h))
-    sound = np.flatnonzero(np.isfinite(z) & np.isfinite(log_slope) & (v.log_u >= u.log_u))[::-1]
-    if not sound.size:
-        return None
-    x, w = u.complement().take(sound), v.complement().take(sound)
-    return from_points(x, w, np.maximum.accumulate(log_slope[sound]))
+    sound = np.isfinite(z) & np.isfinite(log_slope) & (v.log_u >= u.log_u)
+    if not sound.any():
+        return PureDP(epsilon).tradeoff()
+    # at every point the smaller V, with its slope
+    pure = PureDP(epsilon).region(u)
+    own = sound & (v.log_q > pure.log_q)
+    v = Prob(*(np.where(own, mine, other) for mine, other in zip(v, pure, strict=True)))
+    log_slope = np.where(own, log_slope, np.where(u.log_q < -softplus(-epsilon), -epsilon, epsilon))
+    known = np.flatnonzero(own | (epsilon < math.inf))[::-1]
+    x, w = (p.complement().take(known) for p in (u, v))
+    return from_points(x, w, np.maximum.accumulate(log_slope[known]), ends=epsilon)
+
+
+def _solved(base: Guarantee, u: Prob, orders: Array | None) -> _Solved:
+    return _improved(base, u, *_nodes(base)) if orders is None else _of_orders(base, u, orders)
 
 
 def _of_orders(base: Guarantee, u: Prob, orders: Array) -> _Solved:
     """The least v over the orders given: from one order to the one that its v breaks most, until none is broken."""
-    finite = orders[np.isfinite(orders)]
-    budget = (finite - 1.0) * base.rdp(finite)
-    h, budget = (part[np.isfinite(budget)] for part in (finite - 1.0, budget))
+    limit = base.rdp(orders)
+    binding = limit < PureDP(base.pure_epsilon).rdp(orders)  # the others are implied by pure DP
+    h, limit = orders[binding] - 1.0, limit[binding]
+    budget = h * limit
     best = _Solved(np.full(u.log_u.shape, math.inf), np.ones(u.log_u.shape), np.ones(u.log_u.shape))
     left = np.arange(best.z.size)
     for step in range(16 if h.size else 0):
