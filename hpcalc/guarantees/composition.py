@@ -112,9 +112,6 @@ class ApproxDP(WithCore):
     def describe(self) -> dict[str, Any]:
         return {"approx_dp": [self.epsilon, self.delta]}
 
-    def label(self) -> str:
-        return f"({self.epsilon:.6g}, {self.delta:.6g})-DP"
-
     @property
     def slack(self) -> float:  # type: ignore[override]
         return self.delta
@@ -143,12 +140,6 @@ class Composition(WithCore):
                 given.setdefault(key, []).append(value)
         out = {key: values[-1] if len(values) == 1 or key == "group" else values for key, values in given.items()}
         return out if len(counts) > 1 or counts == {1} else {**out, "compose": counts.pop()}
-
-    def label(self) -> str:
-        kinds: dict[type[Guarantee], list[tuple[Guarantee, int]]] = {}
-        for part, count in self.parts:
-            kinds.setdefault(type(part), []).append((part, count))
-        return " + ".join(kind.label_of(parts) for kind, parts in kinds.items())
 
     def group(self, size: int) -> Composition:
         return Composition(tuple((part.group(size), count) for part, count in self.parts))

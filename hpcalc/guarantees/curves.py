@@ -77,7 +77,7 @@ class ZCDP(OneNumber, CurveBase):
 
     rho: float
 
-    option, words, remedy, power = "zcdp", "{:.6g}-zCDP", "give ρ >= 0, for example 0.1", 2
+    option, remedy, power = "zcdp", "give ρ >= 0, for example 0.1", 2
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
@@ -197,9 +197,6 @@ class RDPCurve(_Points, CurveBase):
     def pure_epsilon(self) -> float:  # type: ignore[override]
         return min((e for o, e in self.points if o == _INF), default=_INF)
 
-    def label(self) -> str:
-        return f"Rényi curve at {len(self.points)} order{'s' * (len(self.points) > 1)}"
-
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         known, value = self._finite_points
@@ -251,9 +248,6 @@ class ProfileCurve(_Points, DominatingPair):
         t, delta = np.array(self.points).T
         with np.errstate(divide="ignore"):
             return t, np.log(np.minimum.accumulate(delta))
-
-    def label(self) -> str:
-        return f"privacy profile at {len(self.points)} point{'s' * (len(self.points) > 1)}"
 
     @property
     def slack(self) -> float:  # type: ignore[override]

@@ -221,18 +221,6 @@ class DPSGD(WithCore):
         group = {} if self.records == 1 else {"group": self.records}
         return {"dpsgd": [self.rate, self.sigma, self.steps], **group}
 
-    def label(self) -> str:
-        return self.label_of([(self, 1)])
-
-    @classmethod
-    def label_of(cls, parts: Sequence[tuple[Guarantee, int]]) -> str:
-        known = [(part, count) for part, count in parts if isinstance(part, DPSGD)]
-        steps = sum(part.steps * count for part, count in known)
-        rate, noise = _span([part.rate for part, _ in known]), _span([part.sigma for part, _ in known])
-        unit = "" if known[0][0].records == 1 else f", groups of {known[0][0].records}"
-        told = f"rate {rate}, noise {noise}{unit}"
-        return f"DP-SGD, {told}, {steps} steps" if len(known) == 1 else f"{steps} DP-SGD steps, {told}"
-
     def group(self, size: int) -> DPSGD:
         """For a group of records, each of which enters a batch independently of the others [3]_."""
         return replace(self, records=self.records * checked_group(size))
@@ -256,11 +244,6 @@ class DPSGD(WithCore):
         if self.rate == 1.0:
             return Gaussian(self.sigma / self.records / math.sqrt(self.steps))
         return Convolution(((SampledGaussian(self.rate, self.sigma, self.records), self.steps),))
-
-
-def _span(values: Sequence[float]) -> str:
-    low, high = (f"{value:.5g}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
 
 
 def _log_binomial(size: int, rate: float) -> tuple[Array, Array, float]:

@@ -71,15 +71,6 @@ class Guarantee(ABC):
     def describe(self) -> dict[str, Any]:
         """What was given, as plain data under the names of the command-line options."""
 
-    def label(self) -> str:
-        """What was given, in words for people: one line, numbers of at most 6 digits."""
-        return ", ".join(f"{key} {value}" for key, value in self.describe().items())
-
-    @classmethod
-    def label_of(cls, parts: Sequence[tuple[Guarantee, int]]) -> str:
-        """Words for several guarantees of this kind in one run, each with its number of uses."""
-        return " + ".join(part.label() if count == 1 else f"{count} x {part.label()}" for part, count in parts)
-
     def group(self, size: int) -> Guarantee:
         """The guarantee for all the records of a group (of one person) at once, at most ``size`` >= 1 of them.
 
@@ -91,8 +82,7 @@ class Guarantee(ABC):
         if checked_group(size) == 1:
             return self
         remedy = "give the guarantee as --pure, --zcdp, --gaussian, --laplace or --dpsgd"
-        why = f"nothing follows for groups from {self.label()}, known by a curve or an (ε, δ) alone"
-        raise InvalidInput("group", size, f"{why}: {remedy}")
+        raise InvalidInput("group", size, f"nothing follows for groups from a curve or an (ε, δ) alone: {remedy}")
 
     @abstractmethod
     def rdp(self, orders: Array | float) -> Array:

@@ -33,7 +33,6 @@ class OneNumber(Guarantee):
     """A guarantee that is one number, the only field of the class, between 0 and ``most``."""
 
     option = ""  # which gives it
-    words = "{}"  # for people
     remedy = ""
     most = _INF
     power: ClassVar[int] = 1  # of a group's size by which the number grows
@@ -48,9 +47,6 @@ class OneNumber(Guarantee):
 
     def describe(self) -> dict[str, Any]:
         return {self.option: self._given}
-
-    def label(self) -> str:
-        return self.words.format(self._given)
 
     def group(self, size: int) -> Guarantee:
         factor = checked_group(size) ** abs(self.power)
@@ -113,7 +109,7 @@ class PureDP(_Mechanism):
 
     epsilon: float
 
-    option, words, remedy = "pure", "{:.6g}-DP", "give ε >= 0, for example 1.0"
+    option, remedy = "pure", "give ε >= 0, for example 1.0"
 
     def _rdp(self, order: Array) -> Array:
         # log((e^{aε} + e^{(1-a)ε}) / (1 + e^ε)) / (a-1): what the moment exceeds 1 by is the product
@@ -160,7 +156,7 @@ class Gaussian(_Mechanism):
 
     sigma: float
 
-    option, words, most, power = "gaussian", "Gaussian noise {:.6g}", 1e300, -1
+    option, most, power = "gaussian", 1e300, -1
     remedy = "give a noise multiplier >= 0 (noise standard deviation / L2 sensitivity)"
     pure_epsilon = _INF
 
@@ -233,7 +229,7 @@ class Laplace(_Mechanism):
 
     scale: float
 
-    option, words, most, power = "laplace", "Laplace noise {:.6g}", 1e300, -1
+    option, most, power = "laplace", 1e300, -1
     remedy = "give a scale >= 0 (noise scale / L1 sensitivity)"
 
     def _rdp(self, order: Array) -> Array:

@@ -71,9 +71,6 @@ class Mixture(Guarantee):
     def describe(self) -> dict[str, Any]:
         return {"candidates": [part.describe() for part in self.parts]}
 
-    def label(self) -> str:
-        return f"one of {len(self.parts)} settings"
-
     @cached_property
     def every_run(self) -> Guarantee:
         """All runs of the list together."""
