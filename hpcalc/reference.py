@@ -21,8 +21,8 @@ import click
 
 import hpcalc
 from hpcalc.cli.app import cli
-from hpcalc.cli.command import SUMMARIES, Option
-from hpcalc.cli.options import NOTES, command
+from hpcalc.cli.command import NOTES, SUMMARIES, Option
+from hpcalc.cli.options import command
 from hpcalc.cli.types import choice
 from hpcalc.files import shipped
 from hpcalc.questions.assumptions import CHECKLIST

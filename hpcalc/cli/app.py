@@ -51,7 +51,7 @@ class Program(click.Group):
         """Commands first: that is what one looks for."""
         with formatter.section("Commands"):
             formatter.write_dl(list(SUMMARIES.items()))
-        write_options(self.params, formatter, {})
+        write_options(self, ctx, formatter)
 
 
 cli = Program(

@@ -6,12 +6,13 @@ same code for the command line, for spec files and for the environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
 
+from hpcalc.catalog import LAWS, PARAMETERS
 from hpcalc.errors import InvalidInput
 from hpcalc.output.streams import write_stdout
 
@@ -68,6 +69,14 @@ SUMMARIES = {
 }
 COMMAND_LINE, SPEC, ENVIRONMENT = range(3)
 
+# Headings of --help, and what stands below them: what an option may be repeated for, and every law in full.
+SGD, RUNS = "DP-SGD, one training run", "The number of runs K"
+NOTES: dict[str, Any] = {
+    SGD: "Guarantees may be given more than once; all of them happen in one run, so they compose.",
+    RUNS: [(" ".join([name, *(f"--{key} {PARAMETERS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
+           for name, row in LAWS.items()],
+}  # fmt: skip
+
 
 @dataclass(eq=False)
 class Given:
@@ -89,12 +98,12 @@ def tell(ctx: click.Context, text: str) -> NoReturn:
     ctx.exit()
 
 
-def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormatter, notes: Mapping[str, Any]) -> None:
-    """Options under the headings of their purpose, in the order of their declaration; ``notes`` go below a heading."""
-    shown = [param for param in params if isinstance(param, Option) and not param.hidden]
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Options under the headings of their purpose, in the order of their declaration."""
+    shown = [param for param in command.params if isinstance(param, Option) and not param.hidden]
     for group in dict.fromkeys(option.group for option in shown):
         with formatter.section(group):
-            note = notes.get(group)
+            note = NOTES.get(group)
             if isinstance(note, str):
                 formatter.write_text(note)
                 formatter.write_text("")
@@ -112,11 +121,10 @@ def write_options(params: Sequence[click.Parameter], formatter: click.HelpFormat
 class Command(click.Command):
     """One of the six questions, with grouped help; :mod:`hpcalc.cli.answers` has the function of its name."""
 
-    def __init__(
-        self, name: str, options: Sequence[Option], help: str, examples: Sequence[str], notes: Mapping[str, Any]
-    ) -> None:
-        self.options = {option.key: option for option in [*options, HELP]}
-        self.examples, self.notes = examples, notes
+    format_options = write_options
+
+    def __init__(self, name: str, options: Sequence[Option], help: str, examples: Sequence[str]) -> None:
+        self.options, self.examples = {option.key: option for option in [*options, HELP]}, examples
         typed: list[click.Parameter] = [option for option in self.options.values() if not option.spec_only]
         super().__init__(name, params=typed, help=help, short_help=SUMMARIES[name], add_help_option=False)
 
@@ -160,9 +168,6 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> tuple[Command, dict[str, Given]]:
         """What is asked, for whoever answers it: this command and what was typed."""
         return self, ctx.obj
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_options(self.params, formatter, self.notes)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples" if len(self.examples) > 1 else "Example"):

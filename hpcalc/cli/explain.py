@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hpcalc.catalog import NOT_DRAWN
 from hpcalc.cli.case import Case
 from hpcalc.cli.options import LAW
 
 _PAPER = "Papernot and Steinke 2022"
 _BOTH_WAYS = "the Renyi curve bounds the divergence in both directions at the order used"
-_CONVERSIONS = {
+# of a conversion by its rule, of a law by the command: the theorem, then its conditions
+_SOURCES = {
     "canonne-kamath-steinke": (
         f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}", _BOTH_WAYS),
     "mironov": ("Mironov 2017, Proposition 3", _BOTH_WAYS),
@@ -22,6 +24,10 @@ _CONVERSIONS = {
     "pure": ("definition of pure differential privacy: it holds with every delta", "the base is pure"),
     "zcdp": ("Bun and Steinke 2016; a pure base has rho = eps tanh(eps/2)", "the bound holds at every order"),
     "rdp": ("the base's own Renyi curve (Mironov 2017)", "both directions are covered: the larger one is shown"),
+    "utility": (f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
+                "the runs are independent and equally distributed", "K does not depend on their results"),
+    "draw": ("inversion of the distribution function of K with 256 random bits a draw",
+             "the bits come from the operating system's entropy"),
 }  # fmt: skip
 _UTILITY = {
     "mean_runs": "E[K] = f'(1)",
@@ -36,7 +42,7 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
     command = document.get("command")
     if command == "bound":
         told: dict[str, Any] = dict(document.get("explain") or {})
-        if document.get("law") and case["dist"] not in (None, "threshold", "composition"):
+        if document.get("law") and case["dist"] not in (None, *NOT_DRAWN):
             told["draw"] = case.written("draw", {key: case.options[key] for key in LAW})
     elif command == "plan" and result.best.cost is not None:
         told = replace(result.best.cost, explain=True).document()["explain"]
@@ -51,24 +57,13 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
             ],
             "conditions": [*dict.fromkeys(text for _, one in best for text in one.source.conditions)],
         }  # fmt: skip
-    elif command == "convert":
-        rule = document.get("conversion")
-        theorem, *conditions = _CONVERSIONS.get(str(rule), (None,))
-        order = {"order": document["order"]} if "order" in document else {}
-        told = {"theorem": theorem, "inputs": document["from"], "conversion": rule, **order, "conditions": conditions}
-    elif command == "utility":
-        told = {
-            "theorem": f"{_PAPER}, Section 3.5 and Appendix A.2.1; f is the probability generating function of K",
-            "inputs": document["law"],
-            "formulas": {key: text for key, text in _UTILITY.items() if document.get(key) is not None},
-            "conditions": ["the runs are independent and equally distributed", "K does not depend on their results"],
-        }
-    elif command == "draw":
-        told = {
-            "theorem": "inversion of the distribution function of K with 256 random bits a draw",
-            "inputs": document["law"],
-            "conditions": ["the bits come from the operating system's entropy"],
-        }
+    elif command in ("convert", "utility", "draw"):
+        theorem, *conditions = _SOURCES.get(str(document.get("conversion", command)), (None,))
+        told = {"theorem": theorem, "inputs": document["from" if command == "convert" else "law"]}
+        told |= {key: document[key] for key in ("conversion", "order") if key in document}
+        if command == "utility":
+            told["formulas"] = {key: text for key, text in _UTILITY.items() if document.get(key) is not None}
+        told["conditions"] = conditions
     else:
         return {}
     return {"explain": told}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from hpcalc import catalog
-from hpcalc.cli.command import Command, Option
+from hpcalc.cli.command import RUNS, SGD, Command, Option
 from hpcalc.cli.types import choice, file, flag, loss, orders, rate, text
 from hpcalc.cli.types import integer as whole
 from hpcalc.cli.types import number as num
@@ -22,10 +22,8 @@ FORMATS = ("table", "yaml", "json", "csv", "markdown")
 METHODS = ("best", "paper", "refined", *catalog.METHODS)
 _CURVE = (".csv", ".json", ".yaml", ".yml")
 
-_SGD = "DP-SGD, one training run"
 _BASE = "Other guarantees of one run"
 _RELEASE = "The search and what else is released"
-_RUNS = "The number of runs K"
 _ACCOUNTING = "Accounting"
 
 _FIRST = ("gaussian", "laplace", "zcdp", "pure", "approx-dp")  # of the guarantees that are no DP-SGD; others follow
@@ -46,7 +44,7 @@ def _kind(name: str) -> Option:
 
 # Order is the order of --help.
 _GROUPS: dict[str, tuple[Option, ...]] = {
-    _SGD: (
+    SGD: (
         Option("noise_multiplier", "SIGMA", num, "Noise standard deviation / clipping norm, as in a training script."),
         Option("sample_rate", "RATE", num, "Chance of an example to be in a batch; or --examples and --batch-size."),
         Option("examples", "N", whole, "Size of the training set; beside any guarantee, what delta is held against."),
@@ -65,7 +63,7 @@ _GROUPS: dict[str, tuple[Option, ...]] = {
         Option("compose", "N", whole, "One run is N compositions of everything given above."),
         Option("group", "K", whole, "The privacy unit owns up to K records."),
     ),
-    _RUNS: (
+    RUNS: (
         _choice("dist", "LAW", "Law of K, one of those below.", *catalog.LAWS),
         Option("mean", "M", num, "The mean of K in place of the law's scale parameter."),
         *(Option(key, row.metavar, {"whole": whole, "file": file}.get(row.domain, num), row.help)
@@ -149,19 +147,12 @@ for _heading, _options in _GROUPS.items():
 # The words of a training script describe one guarantee; every other option of these groups is one of its own.
 TRAINING = ("noise_multiplier", "sample_rate", "batch_size", "accumulation", "steps", "epochs")
 _ASIDE = (*TRAINING, "examples", "compose", "group", "run")
-GUARANTEES = tuple(key for key in (*_KEYS[_SGD], *_KEYS[_BASE]) if key not in _ASIDE)
+GUARANTEES = tuple(key for key in (*_KEYS[SGD], *_KEYS[_BASE]) if key not in _ASIDE)
 # Of a guarantee within a case: of a candidate, of one part of a run, of what is released afterwards.
 PART = {key: OPTIONS[key] for key in (*GUARANTEES, *TRAINING, "examples") if key != "candidates"}
 PART |= {"name": Option("name", "TEXT", text, ""), "times": Option("times", "N", whole, "")}
-LAW = _KEYS[_RUNS][:-1]  # of one law; --law names several
+LAW = _KEYS[RUNS][:-1]  # of one law; --law names several
 _OUTPUT = ("format", "explain", "quiet", "output", "spec", "case", "save_spec")
-
-# What stands below a heading of --help: what an option may be repeated for, and every law in full.
-NOTES: dict[str, Any] = {
-    _SGD: "Guarantees may be given more than once; all of them happen in one run, so they compose.",
-    _RUNS: [(" ".join([name, *(f"--{key} {OPTIONS[key].metavar}" for key in row.parameters)]), f"{row.title}.")
-            for name, row in catalog.LAWS.items()],
-}  # fmt: skip
 
 _ONE_RUN = (*GUARANTEES, *TRAINING, "examples", "compose", "group")
 _SCORES = ("success_rate", "scores", "column", "missing", "minimize")
@@ -245,4 +236,4 @@ def command(name: str) -> Command:
             option.words = (*FORMATS, "statement")
             option.type = click.Choice(option.words)
         options.append(option)
-    return Command(name, options, row.help, row.examples, NOTES)
+    return Command(name, options, row.help, row.examples)
