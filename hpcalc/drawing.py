@@ -26,10 +26,8 @@ def draw(law: RunCount) -> int:
 
     Raises
     ------
-    TypeError
-        If ``law`` is not a law of K.
-    InvalidInput
-        For ``Threshold`` and ``AnyRuns``, whose runs are not counted beforehand.
+    TypeError, InvalidInput
+        If ``law`` is not a law of K; for ``Threshold`` and ``AnyRuns``, whose runs are not counted beforehand.
 
     Examples
     --------
@@ -64,14 +62,8 @@ def best_of_k(run: Callable[[], Result], law: RunCount, *, key: Callable[[Result
 
     Raises
     ------
-    TypeError
-        If ``law`` is not a law of K, or two scores cannot be compared.
-    InvalidInput
-        For ``Threshold`` and ``AnyRuns``.
-
-    References
-    ----------
-    Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022, section 1.
+    TypeError, InvalidInput
+        As in :func:`draw`, and if two scores cannot be compared.
 
     Examples
     --------

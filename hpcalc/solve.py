@@ -92,24 +92,19 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
     def position(x: float) -> int:
         return min(max(grid.index(math.exp(min(max(sign * x, -708.0), 708.0))), first), last)
 
-    index = min(max(grid.index(start), first), last)
-    low: int | None = None  # the boldest that passed
-    high: int | None = None  # the safest that failed
-    while True:
+    # the boldest that passed and the safest that failed; at first beyond the ends, which are not asked
+    low, high, index = first - 1, last + 1, min(max(grid.index(start), first), last)
+    while low < index < high and (low < first or high > last):
         low, high = (index, high) if excess(index) <= 0.0 else (low, index)
-        if low == last or high == first or (low is not None and high is not None):
-            break
-        ahead = position(_next_place([(place(i), excess(i)) for i in answers], 1.0 if high is None else -1.0))
-        index = max(ahead, index + 1) if high is None else min(ahead, index - 1)
-    if low is not None and high is not None:
+        towards = 1.0 if high > last else -1.0
+        ahead = position(_next_place([(place(i), excess(i)) for i in answers], towards))
+        index = max(ahead, low + 1) if high > last else min(ahead, high - 1)
+    if first <= low and high <= last:
         low, high = neighbours(
             excess, low, high, lambda low, high, share: position(place(low) + share * (place(high) - place(low)))
         )
-
-    def at(index: int | None) -> tuple[float | None, T | None]:
-        return (None, None) if index is None else (grid.value(index), answers[index][1])
-
-    return Crossing(*at(low), *at(high))
+    found = [(grid.value(i), answers[i][1]) if i in answers else (None, None) for i in (low, high)]
+    return Crossing(*found[0], *found[1])
 
 
 def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
@@ -126,19 +121,15 @@ def _next_place(trail: list[tuple[float, float]], towards: float) -> float:
 
 
 def neighbours(
-    excess: Callable[[int], float],
-    low: int,
-    high: int,
-    between: Callable[[int, int, float], int],
-    step: Callable[[int], int] = lambda low: 1,
+    excess: Callable[[int], float], low: int, high: int, between: Callable[[int, int, float], int]
 ) -> tuple[int, int]:
-    """The last place that passes, with an excess <= 0, and the first that fails, no more than a step from each other.
+    """The last place that passes, with an excess <= 0, and the first that fails; beyond 2^53, to ten digits.
 
     False position with the Illinois rule (Dowell and Jarratt, BIT 11, 1971), ``between`` being the place at a share of
     the way; plain halving where an end is infinite or where it takes too long, so that noise and jumps cost little.
     """
     below, above, kept, looks = excess(low), excess(high), 0, 0
-    while (least := step(low)) < high - low:
+    while (least := 1 if low < 1 << 53 else low >> 35) < high - low:
         share = below / (below - above) if math.isfinite(below - above) and looks < _PATIENCE else 0.5
         index = min(max(between(low, high, share), low + least), high - least)
         size, looks = excess(index), looks + 1

@@ -33,7 +33,8 @@ class AffinePower(Law):
         return softplus(log_y) if s else np.asarray(np.exp(log_y), dtype=float)
 
     def _fall_at(self, rank: Prob) -> Array:
-        return self._fall(self._affine[2] + rank.log_u)
+        s, _, log_x = self._affine
+        return -rank.log_q if s < 0 and log_x == 0.0 else self._fall(log_x + rank.log_u)
 
     def _log_x_at(self, rank: Prob) -> Array:
         """``log(x / (1 + s x u))``."""
@@ -169,9 +170,6 @@ class Binomial(AffinePower):
         number, count = positive("mean", mean), whole_number("n", n, 1)
         require(("mean", mean, number <= count, f"give at most n = {count}, or a larger n"))
         return cls(count, number / count)
-
-    def _fall_at(self, rank: Prob) -> Array:
-        return -rank.log_q if self.p == 1.0 else super()._fall_at(rank)
 
     def log_pmf(self, k: Array) -> Array:
         return log_binomial_pmf(k, self.n, self.p)

@@ -148,12 +148,7 @@ class RunCount(ABC):
         low, high = int(max(_HEAD - 1.0, least * (1.0 - 1e-12) - 1.0)), int(min(1e300, most * (1.0 + 1e-12) + 1.0))
         remedy = "K is that large here; give a larger gamma"
         require(("quantile", f"above {float(high):g}", excess(high) > 0.0, remedy))
-        # tails, logarithms with errors of 1e-14, do not tell closer numbers from each other
-        return neighbours(
-            excess, low, high,
-            lambda low, high, share: low + int(low * math.expm1(share * math.log1p((high - low) / low))),
-            lambda low: 1 if low < 1 << 53 else low >> 35,
-        )[1]  # fmt: skip
+        return neighbours(excess, low, high, lambda low, high, share: int(low * (high / low) ** share))[1]
 
 
 def checked_law(value: object) -> RunCount:

@@ -28,12 +28,8 @@ class TruncatedNegativeBinomial(AffinePower):
     eta : float
         Shape, > -1. 0 is the logarithmic law, 1 the geometric.
     gamma : float
-        Scale, in (0, 1]; 1 is the point mass K = 1. Below 1e-308: :meth:`from_log_gamma`.
-
-    Attributes
-    ----------
-    log_gamma : float
-        Natural logarithm of gamma, which keeps its digits wherever gamma has none left.
+        Scale, in (0, 1]; 1 is the point mass K = 1. Below 1e-308: :meth:`from_log_gamma`; ``log_gamma`` keeps its
+        digits wherever gamma has none left.
 
     Examples
     --------
