@@ -52,11 +52,13 @@ __all__ = [
     "compare", "compose", "convert", "draw", "make_law", "parse_law", "plan", "repeat", "utility",
 ]  # fmt: skip
 
-#: Where a public name is looked for, in this order: what loads more comes later.
-_HOME = (
-    "errors", "drawing", "laws", "questions.measures", "guarantees", "questions.conversions", "questions.search_cost",
-    "questions.comparing", "questions.planning", "guarantees.dpsgd",
-)  # fmt: skip
+#: The modules of public names whose rooms need not be loaded for them; all others are looked for in the next ones.
+_OWN = {
+    "bound": "questions.search_cost", "compare": "questions.comparing", "convert": "questions.conversions",
+    "plan": "questions.planning", "utility": "questions.measures", "DPSGD": "guarantees.dpsgd",
+    "best_of_k": "drawing", "draw": "drawing",
+}  # fmt: skip
+_HOME = ("errors", "laws", "guarantees")
 # the one place that knows answers and how they are shown, so that no question imports what shows it
 _Answer.show = staticmethod(_show)
 
@@ -64,8 +66,8 @@ _Answer.show = staticmethod(_show)
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    for home in _HOME if name in __all__ else ():
-        module = import_module(f"hpcalc.{home}")
+    homes = (_OWN[name],) if name in _OWN else _HOME if name in __all__ else ()
+    for module in (import_module(f"hpcalc.{home}") for home in homes):
         if hasattr(module, name):
             return globals().setdefault(name, getattr(module, name))
     raise AttributeError(f"module 'hpcalc' has no attribute {name!r}")

@@ -60,7 +60,7 @@ def imports() -> dict[str, set[str]]:
                 continue
             found[module].update(name for name in names if name.split(".")[0] == "hpcalc")
     # what the package hands on under its own name it imports when it is asked for
-    found["hpcalc"].update(f"hpcalc.{home}" for home in hpcalc._HOME)
+    found["hpcalc"].update(f"hpcalc.{home}" for home in (*hpcalc._HOME, *hpcalc._OWN.values()))
     return found
 
 

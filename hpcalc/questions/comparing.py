@@ -18,7 +18,7 @@ from hpcalc.questions import solving
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import about_delta
 from hpcalc.questions.measures import NEEDS_RATE, Aims
-from hpcalc.questions.rows import gate, known
+from hpcalc.questions.rows import known
 from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import Accountant, PricedLaws, Solution
 
@@ -42,10 +42,6 @@ class CompareResult(PricedLaws):
     def epsilon(self) -> float:
         """The least ε of the laws; inf if none is finite."""
         return min((entry.cost.epsilon for entry in self.entries if entry.cost is not None), default=math.inf)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        return gate(self.epsilon)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -152,16 +148,16 @@ def compare(
         footing = {"mean": used.mean if used is not None and math.isfinite(used.mean) else _DEFAULT_MEAN}
     means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
     expected = len(means) if means else 1 if at_epsilon is None else 10
-    ask = Accountant(Asked(**asked), progress, expected * len(families))
+    ask = Accountant(Asked(**asked), at_epsilon, None, progress, expected * len(families))
     priced = partial(ask.priced, base, lower=lower)
     present = [] if used is None else [priced(Solution(family_of(used), used))]
     if sweep is not None:
         entries = [entry for family in families for entry in _swept(priced, family, means)]
         footing = {"sweep": sweep if isinstance(sweep, str) else means}
     elif at_epsilon is not None:
-        solved = [solving.solve_runs(ask, base, family, at_epsilon) for family in families]
+        solved = [solving.solve_runs(ask, base, family) for family in families]
         if all(item.runs is None for item in solved):
-            raise solving.unreachable(solved, at_epsilon, None, ask.asked, "--at-epsilon")
+            raise solving.unreachable(ask, solved, option="--at-epsilon")
         entries = [priced(item) for item in solved]
     elif at_success is not None:
         entries = [priced(solving.law_of_success(family, at_success, aims)) for family in families]

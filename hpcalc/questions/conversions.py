@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.conversion import delta_at, epsilon_at, log_of_delta, parameter_of
+from hpcalc.conversion import Conversion, delta_at, epsilon_at, log_of_delta, parameter_of
 from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
-from hpcalc.logspace import Array, Upper, distinct
+from hpcalc.logspace import Array, distinct
 from hpcalc.questions import rows
 
 _KINDS = ("approx-dp", "rdp", "zcdp", "pure")
@@ -36,8 +36,8 @@ class ConvertResult(rows.Priced):
         return ExitCode.OK if self.reason is None else ExitCode.NO_FINITE_BOUND
 
     def log_profile(self, epsilons: Array) -> Array:
-        own, log_delta = self.base.log_profile(epsilons), log_of_delta(self.to.get("delta") or 0.0)
-        return np.where((epsilons >= self.epsilon) & (log_delta < own) & (log_delta > -np.inf), log_delta, own)
+        own, delta = self.base.log_profile(epsilons), self.to.get("delta")
+        return np.where(epsilons >= self.epsilon, np.minimum(own, log_of_delta(delta)), own) if delta else own
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve: at the orders asked for, else at many."""
@@ -82,8 +82,8 @@ def convert(
     4.728386985
     """
     checked_guarantee(base)
-    given = [] if orders is None else [float(order) for order in orders]
-    listed = None if orders is None else np.array(given)
+    listed = None if orders is None else np.array([float(order) for order in orders])
+    given = [] if listed is None else listed.tolist()
     require(
         ("to", to, to in _KINDS, f"give one of {', '.join(_KINDS)}"),
         ("epsilon", epsilon, delta is None or epsilon is None, "give either delta or epsilon, not both"),
@@ -91,24 +91,22 @@ def convert(
     )
     if to == "rdp":
         at = np.array(rows.DEFAULT_ORDERS) if listed is None else listed
-        values = base.rdp(at)
-        reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
-        pairs = zip(at.tolist(), values.tolist(), strict=True)
-        points = [{"order": rows.finite(order), "epsilon": rows.upper(value)} for order, value in pairs]
+        points = rows.curve_points(at, base.rdp(at), known=False)
+        finite = any(point["epsilon"] is not None for point in points)
+        reason = None if finite else "no finite Rényi curve is known for this base"
         return ConvertResult(base, {"kind": to, "orders": points}, to, reason)
-    told: dict[str, Any] = {"kind": to}
+    key = "rho" if to == "zcdp" else "epsilon"
+    told: dict[str, Any] = {"kind": to, key: None}
     try:
-        if to in ("zcdp", "pure"):
-            key = "rho" if to == "zcdp" else "epsilon"
-            told[key] = None
-            return ConvertResult(base, {"kind": to, key: Upper(parameter_of(base, to))}, to)
-        if epsilon is not None:
+        if to != "approx-dp":
+            found = Conversion(parameter_of(base, to), to)
+        elif epsilon is not None:
             found = delta_at(base, float(epsilon), conversion, listed)
             told |= {"epsilon": float(epsilon), **rows.delta_fields(found.value)}
             return ConvertResult(base, told, found.rule, None, found.order)
-        value = 1e-6 if delta is None else delta
-        told |= {"epsilon": None, "delta": float(value)}
-        answer = epsilon_at(base, log_of_delta(value), conversion, listed)
+        else:
+            told["delta"] = float(1e-6 if delta is None else delta)
+            found = epsilon_at(base, log_of_delta(told["delta"]), conversion, listed)
     except NoFiniteBound as error:
         return ConvertResult(base, told, None, str(error))
-    return ConvertResult(base, {**told, "epsilon": rows.upper(answer.value)}, answer.rule, None, answer.order)
+    return ConvertResult(base, {**told, key: rows.upper(found.value)}, found.rule, None, found.order)

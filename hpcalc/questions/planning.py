@@ -26,6 +26,7 @@ from hpcalc.solve import log_minimum
 #: What ``"dpsgd-noise"`` solves for: (sampling rate, steps), or one run's guarantee as a function of the noise.
 Training: TypeAlias = "tuple[float, int] | Callable[[float], Guarantee]"
 
+_POISSON = family_of("poisson")
 _ETA_STEP = 4e-3  # of log(1 + eta); a knob of speed, like the next
 _SIZE_STEP = 0.01  # of log n
 
@@ -35,7 +36,6 @@ class PlanResult(PricedLaws):
     """Every law with its parameter solved: the recommended one first, what meets no target last."""
 
     target_epsilon: float | None
-    reason: str  # why the first is recommended
     goal: str | None  # what they are ordered by, where it was a choice
     constraints: dict[str, float] = field(default_factory=dict)  # echo of further conditions
     notes: tuple[str, ...] = ()  # warnings about the question itself
@@ -63,6 +63,43 @@ class PlanResult(PricedLaws):
     def warnings(self) -> tuple[str, ...]:
         cost = () if self.best.cost is None else self.best.cost.warnings
         return tuple(dict.fromkeys([*cost, *self.notes, *self.aims.warnings]))
+
+    @property
+    def reason(self) -> str:
+        """Why the first row is recommended, and what speaks for another one."""
+        fit = [(item, item.runs) for item in self.entries if item.runs is not None]
+        (best, runs), several = fit[0], len(fit) > 1
+        within = f"ε <= {self.target_epsilon:g}" if self.target_epsilon is not None else "the target"
+        of = f" of the {len(fit)} laws that meet {within}"
+        laws = len(self.entries)
+        only = f"the only one of {laws} laws that meets {within}" if laws > 1 else f"the law meets {within}"
+        if self.goal is not None and math.isfinite(self.aims.worth(self.goal, runs)):
+            most, measure, value = self.aims.told(self.goal, runs)
+            return f"the {most} {measure}, {value},{of}" if several else f"{only}; {measure} {value}"
+        if best.solved_for == "subset":
+            told = "the least ε, at the best of the sampling rates looked at"
+            single = math.inf if best.cost is None else best.cost.single_run.value
+            if single == math.inf:
+                return told
+            run, alone = "one run that is not tuned", f"ε = {significant(Upper(single), 5):g}"
+            less = self.epsilon < single
+            return f"{told}; it costs less than {run}, {alone}" if less else f"{told}; {run} costs {alone}"
+        if best.solved_for in NOISES:
+            return f"the least noise{of}{self._quality(fit)}" if several else f"the least noise that meets {within}"
+        return f"the {'first' if self.goal is not None else 'smallest ε'}{of}" if several else only
+
+    def _quality(self, fit: Sequence[tuple[Solution, RunCount]]) -> str:
+        """What less noise is traded for: how good and how long the search is, and the noise of laws that find more."""
+        goal, most, told = self.aims.goal(None), -math.inf, list[str]()
+        for item, runs in fit:  # by rising noise: of these, laws that find more than any before
+            worth, (_, measure, value) = self.aims.worth(goal, runs), self.aims.told(goal, runs)
+            if not told:
+                late = rows.quantile_or_none(runs, 0.95)
+                told.append(f", with {measure} {value} and 95 % of searches ending by {late} runs")
+            elif worth > most:
+                told.append(f"{value} at {item.value:g} ({item.family.label})")
+            most = max(most, worth)
+        return f"{told[0]}; more costs more noise: {', '.join(told[1:])}" if len(told) > 1 else told[0]
 
     def document(self) -> dict[str, Any]:
         return {
@@ -175,24 +212,24 @@ def plan(
         ("mean", mean, mean is None or kind != "runs", "is what plan solves for: leave it out"),
         ("mean", None, complete, f"{option} needs the number of runs: give --mean, e.g. 10"),
     )
-    one_run = _noisy(kind, base, compositions, sampling) if kind in NOISES else lambda _: checked_guarantee(base)
-    ask = Accountant(Asked(**asked), progress, 12 * len(families) + 400 * optimize_eta)
+    ask = Accountant(Asked(**asked), target, late, progress, 12 * len(families) + 400 * optimize_eta)
     order = maximize if kind != "runs" else None if success is not None else goal
-    planner = _Planner(ask, one_run, aims, order, kind, target, success, late)
-    found = (
-        planner.laws(families, optimize_eta) if kind == "runs" else [planner.run(family, mean) for family in families]
-    )
-    found.sort(key=planner.rank)
-    best = found[0]
-    if best.runs is None or best.cost is None:
-        raise solving.unreachable(found, target, success, ask.asked)
-    training = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
-    echo = rows.known(
-        mean=mean, compositions=compositions, sampling_rate=training[0], steps=training[1],
-        target_success=success, max_runs_p95=late, success_rate=success_rate,
-    )  # fmt: skip
-    notes, told = _not_used(named) if kind == "runs" else (), planner.reason(found)
-    return PlanResult(base, best.cost.asked, tuple(found), aims, target, told, order, echo, notes)
+    rank = partial(_rank, order, aims)
+    one_run = _noisy(kind, base, compositions, sampling) if kind in NOISES else lambda _: checked_guarantee(base)
+    solve = partial(_solved, kind, one_run, mean, aims, success)
+    found = [solve(ask, family) for family in families]
+    if kind == "runs" and optimize_eta:
+        best = _best_of_family(partial(solve, replace(ask, certify=False)), rank)
+        found += [solve(ask, family) for family in {_POISSON: 0, best: 0} if family not in families]
+    found.sort(key=rank)
+    cost = found[0].cost
+    if found[0].runs is None or cost is None:
+        raise solving.unreachable(ask, found, success)
+    shape = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
+    echo = rows.known(mean=mean, compositions=compositions, sampling_rate=shape[0], steps=shape[1],
+                      target_success=success, max_runs_p95=late, success_rate=success_rate)  # fmt: skip
+    notes = _not_used(named) if kind == "runs" else ()
+    return PlanResult(base, cost.asked, tuple(found), aims, target, order, echo, notes)
 
 
 def _noisy(
@@ -219,132 +256,67 @@ def _not_used(named: Iterable[LawLike]) -> tuple[str, ...]:
     return tuple(told.format(law.label, law.scale) for law in written if law.given is not None and law.scale)
 
 
-@dataclass(frozen=True)
-class _Planner:
-    """Solves law by law, ranks what was found and says why the first is recommended."""
+def _solved(
+    kind: str, one_run: Callable[[float], Guarantee], mean: float | None, aims: Aims, success: float | None,
+    ask: Accountant, family: LawFamily, start: float = 10.0,
+) -> Solution:  # fmt: skip
+    """The noise of one run or the part of the records, for a law at the mean where its scale is open; else the scale.
 
-    ask: Accountant
-    one_run: Callable[[float], Guarantee]  # by its noise, where that is solved for
-    aims: Aims
-    order: str | None  # the goal that the rows are ordered by; None for the least noise, or the least ε
-    kind: str  # what is solved for: "runs", "subset" or a noise
-    target: float | None
-    success: float | None
-    late: int | None
-
-    def run(self, family: LawFamily, mean: float | None) -> Solution:
-        """The noise of one run, or the part of the records, for a law at the mean where its scale is open."""
+    That is as bold as the target allows, or as safe as the chance of success allows.
+    """
+    if kind != "runs":
         law = family.given or family.with_mean(mean or 1.0)
-        if self.kind == "subset":
-            return solving.solve_subset(self.ask, self.one_run(0.0), law, self.target)
-        return solving.solve_noise(self.ask, law, self.kind, self.one_run, self.target or 0.0)
-
-    def law(self, family: LawFamily, start: float = 10.0) -> Solution:
-        """A law's scale: as bold as the target allows, or as safe as the chance of success allows."""
-        base = self.one_run(0.0)
-        if self.success is None:
-            return solving.solve_runs(self.ask, base, family, self.target or 0.0, self.late, start)
-        found = solving.law_of_success(family, self.success, self.aims, self.late)
-        cost = None if found.runs is None else self.ask.cost(base, found.runs)
-        if cost is None or solving.meets(cost, self.target):
-            return replace(found, cost=cost)
-        price = f"costs {solving.price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
-        why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
-        return Solution(family, None, cost, why, family.scale)
-
-    def laws(self, families: Sequence[LawFamily], optimize_eta: bool) -> list[Solution]:
-        """Every law, and the best of the whole family and Poisson to hold it against where that was asked for."""
-        plain = family_of("poisson")
-        more = [plain] if optimize_eta and plain not in families else []
-        found = [self.law(family) for family in (*families, *more)]
-        if not optimize_eta:
-            return found
-        poisson = next(item.runs for item in found if item.family == plain)
-        means = [runs.mean for runs in (poisson, *(item.runs for item in found)) if runs is not None]
-        rough = replace(self, ask=replace(self.ask, certify=False))
-
-        def worth(family: LawFamily) -> float:
-            item = rough.law(family, means[-1] if means else 10.0)
-            means.extend([] if item.runs is None else [item.runs.mean])
-            return -self.rank(item)[0]
-
-        best = _best_of_family(worth, None if poisson is None else poisson.mean)
-        return found if any(item.family == best for item in found) else [*found, self.law(best)]
-
-    def rank(self, item: Solution) -> tuple[float, float]:
-        """What the rows are sorted by: the goal, else the least noise, else the least ε."""
-        if item.runs is not None and self.order is not None:
-            return -self.aims.worth(self.order, item.runs), item.runs.log_mean
-        if item.runs is None or item.cost is None:
-            return math.inf, math.inf
-        if self.kind in ("runs", "subset"):
-            return item.cost.epsilon, item.runs.log_mean
-        assert item.value is not None
-        return item.value if NOISES[self.kind].safe == "up" else -item.value, 0.0
-
-    def reason(self, found: list[Solution]) -> str:
-        """Why the first row is recommended, and what speaks for another one."""
-        fit = [item for item in found if item.runs is not None]
-        best, cost = fit[0].runs, fit[0].cost
-        assert best is not None
-        within = f"ε <= {self.target:g}" if self.target is not None else "the target"
-        several = f" of the {len(fit)} laws that meet {within}"
-        only = f"the only one of {len(found)} laws that meets {within}" if len(found) > 1 else f"the law meets {within}"
-        if self.order is not None and math.isfinite(self.aims.worth(self.order, best)):
-            most, measure, value = self.aims.told(self.order, best)
-            return f"the {most} {measure}, {value},{several}" if len(fit) > 1 else f"{only}; {measure} {value}"
-        if self.kind == "subset":
-            told = "the least ε, at the best of the sampling rates looked at"
-            if cost is None or cost.single_run is None:
-                return told
-            run, alone = "one run that is not tuned", cost.single_run.value
-            price, less = f"ε = {significant(Upper(alone), 5):g}", cost.epsilon < alone
-            return f"{told}; it costs less than {run}, {price}" if less else f"{told}; {run} costs {price}"
-        if self.kind != "runs":
-            more = f"{several}{self._against_quality(fit)}" if len(fit) > 1 else f" that meets {within}"
-            return f"the least noise{more}"
-        what = "first" if self.order is not None else "smallest ε"
-        return f"the {what}{several}" if len(fit) > 1 else only
-
-    def _against_quality(self, fit: list[Solution]) -> str:
-        """What less noise is traded for: how good and how long the search is, and the noise of laws that find more."""
-        goal, most, told = self.aims.goal(None), -math.inf, []
-        for item in fit:  # by rising noise: of these, laws that find more than any before
-            worth = -math.inf if item.runs is None else self.aims.worth(goal, item.runs)
-            if item.runs is not None and worth > most:
-                most = worth
-                _, measure, value = self.aims.told(goal, item.runs)
-                late = rows.quantile_or_none(item.runs, 0.95)
-                told.append((measure, value, late, f"{value} at {item.value:g} ({item.family.label})"))
-        measure, value, late, _ = told[0]
-        here = f", with {measure} {value} and 95 % of searches ending by {late} runs"
-        more = ", ".join(words for *_, words in told[1:])
-        return f"{here}; more costs more noise: {more}" if more else here
+        noise = kind in NOISES
+        return solving.solve_noise(ask, law, kind, one_run) if noise else solving.solve_subset(ask, one_run(0.0), law)
+    base = one_run(0.0)
+    if success is None:
+        return solving.solve_runs(ask, base, family, start)
+    found = solving.law_of_success(family, success, aims, ask.late)
+    cost = None if found.runs is None else ask.cost(base, found.runs)
+    if cost is None or ask.meets(cost):
+        return replace(found, cost=cost)
+    price = f"costs {solving.price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
+    why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
+    return Solution(family, None, cost, why, family.scale)
 
 
-def _best_of_family(worth: Callable[[LawFamily], float], poisson_mean: float | None) -> LawFamily:
-    """The best of the truncated negative binomial family, limits included, by the worth of its law once solved for.
+def _rank(goal: str | None, aims: Aims, item: Solution) -> tuple[float, float]:
+    """What the rows are sorted by: the goal, else the least noise, else the least ε."""
+    if item.runs is not None and goal is not None:
+        return -aims.worth(goal, item.runs), item.runs.log_mean
+    if item.runs is None or item.cost is None:
+        return math.inf, math.inf
+    if item.solved_for in NOISES and item.value is not None:
+        return item.value if NOISES[item.solved_for].safe == "up" else -item.value, 0.0
+    return item.cost.epsilon, item.runs.log_mean
+
+
+def _best_of_family(solve: Callable[..., Solution], rank: Callable[[Solution], tuple[float, float]]) -> LawFamily:
+    """The best of the truncated negative binomial family, limits included, by the rank of its law once solved for.
 
     The family runs from eta near -1 (mostly one run, now and then very many) over the logarithmic and the geometric
     law to large eta, where it becomes Poisson given K >= 1; past infinity, at eta = -n, lie the binomial laws, which
-    are sought around the Poisson law's mean, and n = E[K] is a fixed number of runs. The worth is smooth along this
+    are sought around the Poisson law's mean, and n = E[K] is a fixed number of runs. The rank is smooth along this
     path but may have more than one peak, so the path is sampled first and only then followed.
     """
-    found: dict[LawFamily, float] = {}
+    found: dict[LawFamily, Solution] = {}
+    means = [10.0]
 
     def loss(law: Callable[[Any], LawLike], places: Iterable[Any]) -> Array:
         families = [family_of(law(place)) for place in places]
         for family in families:
             if family not in found:
-                found[family] = worth(family)
-        return np.array([-found[family] for family in families])
+                found[family] = solve(family, means[-1])
+                means.extend(runs.mean for runs in [found[family].runs] if runs is not None)
+        return np.array([rank(found[family])[0] for family in families])
 
     negative_binomial = partial(loss, lambda x: {"dist": "tnb", "eta": significant(Lower(math.expm1(x)), 4)})
     binomial = partial(loss, lambda x: {"dist": "binomial", "n": math.ceil(math.exp(x))})
-    loss(family_of, ["poisson", "poisson:at-least-one"])
+    loss(family_of, [_POISSON, "poisson:at-least-one"])
     # log(1 + eta) from eta = -0.95 to 1000, eta with four significant digits
     log_minimum(negative_binomial, np.arange(-3.0, 7.0, 0.6), accuracy=_ETA_STEP)
-    if poisson_mean is not None:
-        least = math.log(max(math.ceil(poisson_mean), 1))
+    poisson = found[_POISSON].runs
+    if poisson is not None:
+        least = math.log(max(math.ceil(poisson.mean), 1))
         log_minimum(binomial, least + np.arange(0.02, 3.4, 0.4), accuracy=_SIZE_STEP)
-    return max(found, key=found.__getitem__)
+    return min(found, key=lambda family: rank(found[family])[0])

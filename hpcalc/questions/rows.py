@@ -27,13 +27,6 @@ def known(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def gate(epsilon: float, limit: float | None = None) -> ExitCode:
-    """0, 1 over a limit, 3 without a finite bound."""
-    if not epsilon < math.inf:
-        return ExitCode.NO_FINITE_BOUND
-    return ExitCode.OK if limit is None or epsilon <= limit else ExitCode.OVER_BUDGET
-
-
 def finite(value: float) -> float | None:
     """The number, None where it is infinite."""
     return float(value) if math.isfinite(value) else None
@@ -69,10 +62,10 @@ def many_orders() -> Array:
     return distinct(np.concatenate([DEFAULT_ORDERS, 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))]))
 
 
-def curve_points(orders: Array, values: Array) -> list[dict[str, Any]]:
-    """Points of a Rényi curve, where it is finite."""
-    pairs = zip(orders.tolist(), values.tolist(), strict=True)
-    return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
+def curve_points(orders: Array, values: Array, known: bool = True) -> list[dict[str, float | None]]:
+    """Points of a Rényi curve; those that are ``known`` alone, where it is finite."""
+    points = [{"order": x, "epsilon": upper(y)} for x, y in zip(orders.tolist(), values.tolist(), strict=True)]
+    return [point for point in points if point["epsilon"] is not None or not known]
 
 
 def delta_fields(log_delta: float) -> dict[str, float | None]:
@@ -83,7 +76,7 @@ def delta_fields(log_delta: float) -> dict[str, float | None]:
 
 
 class Priced(Answer):
-    """An answer with an ε, a privacy profile and, for some, a limit."""
+    """An answer with an ε and, for some, a limit and a privacy profile."""
 
     max_epsilon: float | None = None
 
@@ -94,7 +87,10 @@ class Priced(Answer):
 
     @property
     def exit_code(self) -> ExitCode:
-        return gate(self.epsilon, self.max_epsilon)
+        if not self.epsilon < math.inf:
+            return ExitCode.NO_FINITE_BOUND
+        over = self.max_epsilon is not None and self.epsilon > self.max_epsilon
+        return ExitCode.OVER_BUDGET if over else ExitCode.OK
 
     def limit(self) -> dict[str, Any]:
         """The limit, and whether it is met, under the published keys."""

@@ -21,7 +21,7 @@ from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.rows import DEFAULT_ORDERS, Priced, head, known, law_document, many_orders, upper
+from hpcalc.questions.rows import DEFAULT_ORDERS, Priced, curve_points, head, known, law_document, many_orders, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
@@ -64,7 +64,7 @@ class BoundResult(Priced):
     asked: Asked
     bounds: tuple[Evaluated, ...]  # every bound that was evaluated, the paper's first
     lower: LowerBound | None  # what an explicit mechanism costs: no analysis under the same assumptions can report less
-    single_run: Conversion | None  # ε of one run, None if it has none at this δ
+    single_run: Conversion  # ε of one run, inf if it has none at this δ
     composition: tuple[int, float] | None  # runs and ε of naive composition of the mean number of runs, if asked for
     search: float | None = None  # ε of one search alone, where more than that is released
     candidates: tuple[dict[str, Any], ...] = ()  # each setting with a guarantee of its own, alone
@@ -129,8 +129,8 @@ class BoundResult(Priced):
                 out[place] = np.fmin(out[place], value)
         # Rényi divergence never decreases with the order (Remark 5)
         values = np.minimum.accumulate(out[::-1])[::-1][np.searchsorted(grid, asked)]
-        pairs = zip(asked.tolist(), values.tolist(), strict=True)
-        return [{"order": x, "epsilon": upper(y)} for x, y in pairs if math.isfinite(x) or math.isfinite(y)]
+        some = np.isfinite(asked) | np.isfinite(values)
+        return curve_points(asked[some], values[some], known=False)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve for others to compose: at the orders asked for, else at a hundred and the best one."""
@@ -154,7 +154,7 @@ class BoundResult(Priced):
             out["reason"] = self.reason or "no bound is finite under this guarantee"
         out["method"] = best.method if best is not None else None
         out["exact"] = self.exact
-        out["single_run"] = {"epsilon": None if self.single_run is None else upper(self.single_run.value)}
+        out["single_run"] = {"epsilon": upper(self.single_run.value)}
         if self.composition is not None:
             out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
         out["lower_bound"] = _lower_document(self.lower, self.asked.no_mechanism)
@@ -188,7 +188,7 @@ def _explanation(result: BoundResult) -> dict[str, Any]:
         "order": best.order,
         "conversion": best.conversion,
         "conditions": list(best.source.conditions),
-        "single_run_conversion": None if single is None else single.rule,
+        "single_run_conversion": single.rule or None,
         **({"relative_gap": Upper(best.epsilon / lower.epsilon - 1.0)} if lower and lower.epsilon > 0.0 else {}),
     }
 
@@ -275,7 +275,7 @@ def search_cost(
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     single = _single_run(base, asked)
-    if asked.method == "best" and single is not None and isinstance(law, Law) and law.prob_zero == 0.0:
+    if asked.method == "best" and isinstance(law, Law) and law.prob_zero == 0.0:
         # equal scores make the search one run, so what holds for every search holds for one run
         single = replace(single, value=min(single.value, best))
     if not asked.plain and best < math.inf:
@@ -293,11 +293,11 @@ def search_cost(
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, search, parts)
 
 
-def _single_run(base: Guarantee, asked: Asked) -> Conversion | None:
+def _single_run(base: Guarantee, asked: Asked) -> Conversion:
     try:
-        return epsilon_at(base, asked.log_delta, asked.conversion) if base.finite else None
+        return epsilon_at(base, asked.log_delta, asked.conversion)
     except NoFiniteBound:
-        return None
+        return Conversion(math.inf, "")
 
 
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
@@ -305,8 +305,7 @@ def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress
     if not isinstance(base, Mixture) or not base.finite:
         return
     for i, part in enumerate(base.parts):
-        single = _single_run(part, asked)
-        one = math.inf if single is None else single.value
+        one = _single_run(part, asked).value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
         whole = min((each.epsilon(asked.log_delta, asked.conversion).value for each in sources), default=one)
         weight = base.weights[i] if base.weights else None

@@ -170,7 +170,7 @@ def compare_selection(
     assert epsilon is not None
     count, unit, fail = int(candidates), float(sensitivity), 1.0 - confidence
     families = families_of(laws, DEFAULT_FAMILIES)
-    ask = Accountant(Asked(delta), progress, 60 * len(families))
+    ask = Accountant(Asked(delta), epsilon, None, progress, 60 * len(families))
     choices = [
         Choice("exponential-mechanism", exponential_mechanism_error(count, epsilon, unit, fail)),
         Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),
@@ -222,7 +222,7 @@ class _Finder:
         """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""
         if self.noise == "gaussian":
             grid, start = Grid(1e9, 1e-6), 10.0 / self.epsilon
-            found = self.ask.last_within(lambda sigma: (Gaussian(sigma), law), self.epsilon, grid, start)
+            found = self.ask.last_within(lambda sigma: (Gaussian(sigma), law), grid, start)
             return math.inf if found.value is None else found.value
 
         def enough(scale: float) -> bool:

@@ -9,11 +9,11 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from hpcalc.answer import Answer
 from hpcalc.bounds import bounds_for
 from hpcalc.catalog import GUARANTEES
 from hpcalc.errors import InvalidInput, TargetOutOfReach
@@ -24,7 +24,7 @@ from hpcalc.logspace import Lower, Upper, significant
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
 from hpcalc.questions.release import everything, search_pair
-from hpcalc.questions.rows import head, known, law_document, length_fields, quantile_or_none, upper
+from hpcalc.questions.rows import Priced, head, known, law_document, length_fields, quantile_or_none, upper
 from hpcalc.questions.search_cost import BoundResult, Progress, search_cost
 from hpcalc.solve import Crossing, Grid, first_true, last_passing
 
@@ -40,6 +40,8 @@ class Accountant:
     """Asks the same of many searches; without ``certify``, :meth:`last_within` answers with four digits by probes."""
 
     asked: Asked
+    target: float | None = None  # what each may cost
+    late: int | None = None  # the most that the 95 % quantile of K may be
     progress: Progress | None = None
     expected: int = 0  # evaluations; how many there will be is not known beforehand
     certify: bool = True
@@ -55,6 +57,10 @@ class Accountant:
         """What ``bound`` says (by one method alone where it is named)."""
         self.tick()
         return search_cost(base, runs, replace(self.asked, method=method or self.asked.method), lower)
+
+    def meets(self, cost: BoundResult) -> bool:
+        """Whether a cost is finite and within the target, if any."""
+        return cost.epsilon <= (self.target or math.inf) and cost.epsilon < math.inf
 
     def priced(self, base: Guarantee, item: Solution, *, lower: bool) -> Solution:
         """A law and its cost, where that is not at hand, or has no lower bound yet."""
@@ -73,14 +79,14 @@ class Accountant:
         return {item.name: item.probe(self.asked.log_delta) for item in quick or found}
 
     def last_within(
-        self, inputs: Callable[[float], tuple[Guarantee, RunCount]], target: float, grid: Grid, start: float
+        self, inputs: Callable[[float], tuple[Guarantee, RunCount]], grid: Grid, start: float
     ) -> Crossing[BoundResult | None]:
-        """The boldest number of a grid at which the whole search costs at most ``target``, by ``bound`` itself.
+        """The boldest number of a grid at which the whole search meets the target, by ``bound`` itself.
 
         ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. The least
         probe leads near the answer, and ``bound`` settles it: by that method alone where no other probe comes near.
         """
-        method: str | None = None
+        method, target = None, self.target or 0.0
         close, found, here = list[str](), None, start
         rough = replace(grid, digits=min(grid.digits, 4))
 
@@ -140,7 +146,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PricedLaws(Answer):
+class PricedLaws(Priced):
     """Laws of K and what a search with each costs."""
 
     base: Guarantee | None
@@ -155,19 +161,14 @@ class PricedLaws(Answer):
 
     def told(self, command: str) -> dict[str, Any]:
         """The first keys of a document: what was asked, and what one run costs."""
-        single = next((entry.cost.single_run for entry in self.entries if entry.cost is not None), None)
+        single = next((entry.cost.single_run.value for entry in self.entries if entry.cost is not None), math.inf)
         return {
             **head(command),
             **known(base=None if self.base is None else self.base.describe()),
             **self.asked.document(),
             "delta": self.delta,
-            "single_run": {"epsilon": None if single is None else upper(single.value)},
+            "single_run": {"epsilon": upper(single)},
         }
-
-
-def meets(cost: BoundResult, target: float | None) -> bool:
-    """Whether a cost is finite and within a target, if any."""
-    return cost.epsilon <= (target or math.inf) and cost.epsilon < math.inf
 
 
 def price(cost: BoundResult | None) -> str:
@@ -187,19 +188,16 @@ def at_mean(family: LawFamily, mean: float) -> Solution:
         raise
 
 
-def solve_runs(
-    ask: Accountant, base: Guarantee, family: LawFamily, target: float, late: int | None = None, start: float = 10.0
-) -> Solution:
-    """The boldest law of a family within a target ε and a 95 % quantile of K, looked for from a mean ``start`` on."""
-    grid, limit = _span(family, late)
-    if family.scale is None and family.given is not None:
-        cost = ask.cost(base, family.given)
-        if meets(cost, target):
-            return Solution(family, family.given, cost, limit)
-        return Solution(family, None, cost, f"{limit}, and costs {price(cost)}")
+def solve_runs(ask: Accountant, base: Guarantee, family: LawFamily, start: float = 10.0) -> Solution:
+    """The boldest law of a family within the target and the limit on K, looked for from a mean ``start`` on."""
+    grid, limit = _span(family, ask.late)
     if grid is None:
-        return Solution(family, reason=limit, solved_for=family.scale)
-    found = ask.last_within(lambda x: (base, family.at(x)), target, grid, family.scale_at(start))
+        cost = ask.cost(base, family.given) if family.scale is None and family.given is not None else None
+        if cost is not None and ask.meets(cost):
+            return Solution(family, family.given, cost, limit)
+        why = limit if cost is None else f"{limit}, and costs {price(cost)}"
+        return Solution(family, None, cost, why, family.scale)
+    found = ask.last_within(lambda x: (base, family.at(x)), grid, family.scale_at(start))
     if found.value is None:
         why = f"the least it can cost, at {family.scale} = {found.beyond:g}, is {price(found.refused)}"
         return Solution(family, None, found.refused, why, family.scale)
@@ -226,13 +224,11 @@ def law_of_success(family: LawFamily, success: float, aims: Aims, late: int | No
     return Solution(family, family.at(value), solved_for=family.scale, value=value)
 
 
-def solve_noise(
-    ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[float], Guarantee], target: float
-) -> Solution:
-    """The least noise, by its name in ``NOISES``, at which a search of ``one_run`` of it costs at most a target ε."""
+def solve_noise(ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[float], Guarantee]) -> Solution:
+    """The least noise, by its name in ``NOISES``, at which a search of ``one_run`` of it meets the target."""
     row, family = NOISES[kind], family_of(runs)
     grid = Grid(1e-12, 1e6) if row.safe == "down" else Grid(1e12, 1e-6) if row.arity == 1 else Grid(1e4, 1e-2)
-    found = ask.last_within(lambda x: (one_run(x), runs), target, grid, 0.1 if row.safe == "down" else 2.0)
+    found = ask.last_within(lambda x: (one_run(x), runs), grid, 0.1 if row.safe == "down" else 2.0)
     if found.value is None:
         why = f"even {kind} {found.beyond:g} costs {price(found.refused)}"
         return Solution(family, None, found.refused, why, kind)
@@ -240,36 +236,35 @@ def solve_noise(
     return Solution(family, runs, found.answer, reason, kind, found.value, found.beyond)
 
 
-def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount, target: float | None = None) -> Solution:
-    """The sampling rate of the records at which a search and what follows it cost least, within a target if any."""
-    asked, costs = ask.asked, dict[float, float]()
+def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount) -> Solution:
+    """The sampling rate of the records at which a search and what follows it cost least, within the target if any."""
+    asked, family = ask.asked, family_of(runs)
     bounds = bounds_for(base, asked.law(runs), asked.restricted, asked.method)
     # the search is the same at every rate; what follows it is rough until the rate is found
     search = search_pair(bounds, asked.log_delta) if bounds else None
 
     def cost(rate: float) -> float:
-        if rate not in costs:
-            ask.tick()
-            whole = everything(bounds, replace(asked, subset=rate), search, _ROUGH)
-            costs[rate] = whole.epsilon(asked.log_delta, asked.conversion).value
-        return costs[rate]
+        ask.tick()
+        whole = everything(bounds, replace(asked, subset=rate), search, _ROUGH)
+        return whole.epsilon(asked.log_delta, asked.conversion).value
 
     rate = best_rate(cost) if search is not None else 0.1
     found = replace(ask, asked=replace(asked, subset=rate)).cost(base, runs)
-    if meets(found, target):
-        return Solution(family_of(runs), runs, found, None, "subset", rate)
+    if ask.meets(found):
+        return Solution(family, runs, found, None, "subset", rate)
     why = f"the least it can cost, at subset = {rate:g}, is {price(found)}"
-    return Solution(family_of(runs), None, found, why, "subset")
+    return Solution(family, None, found, why, "subset")
 
 
 def best_rate(cost: Callable[[float], float]) -> float:
     """The sampling rate of two digits, from 0.002 to 0.95, that costs least: ε is not monotone in it."""
-    rates = [significant(Lower(rate), 2) for rate in np.geomspace(0.002, 0.95, 13).tolist()]
-    for width in (0.2, 0.06, 0.02):
+    rates: list[float] = np.geomspace(0.002, 0.95, 13).tolist()
+    cost, best = cache(cost), 0.0
+    for width in (0.2, 0.06, 0.02, 0.0):
+        rates = [rate for rate in (significant(Lower(rate), 2) for rate in rates) if rate < 1.0]
         best = min(rates, key=cost)
-        rates += [significant(Lower(best * (1.0 + step * width)), 2) for step in (-1, 1)]
-        rates = [rate for rate in dict.fromkeys(rates) if rate < 1.0]
-    return min(rates, key=cost)
+        rates += [best * (1.0 - width), best * (1.0 + width)]
+    return best
 
 
 def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
@@ -301,18 +296,20 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
 
 
 def unreachable(
-    found: list[Solution], target: float | None, success: float | None, asked: Asked, option: str = "--target-epsilon"
+    ask: Accountant, found: list[Solution], success: float | None = None, option: str = "--target-epsilon"
 ) -> TargetOutOfReach:
     """What can be said where no law meets a target: the nearest that one does."""
     costs = [(item.cost.epsilon, item.family.label) for item in found if item.cost and item.cost.epsilon < math.inf]
-    if target is None or not costs:
+    if ask.target is None or not costs:
         reasons = "; ".join(f"{item.family.label}: {item.reason}" for item in found)
         hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
         return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
     least, label = min(costs, key=lambda pair: pair[0])
-    search = "the search" if asked.plain else "everything released"
+    search = "the search" if ask.asked.plain else "everything released"
     aim = search if success is None else f"a success probability of {success:g}"
     shown = f"{significant(Upper(least), 5):g}"
-    out = f"target ε = {target:g} at δ = {asked.delta:g} is out of reach: the least {aim} can cost is {shown} ({label})"
-    more = f"give {option} {shown} or more, or more noise in every run"
-    return TargetOutOfReach(f"{out};\n{more}", {"low": upper(least), "high": None})
+    return TargetOutOfReach(
+        f"target ε = {ask.target:g} at δ = {ask.asked.delta:g} is out of reach: the least {aim} can cost is {shown} "
+        f"({label});\ngive {option} {shown} or more, or more noise in every run",
+        {"low": upper(least), "high": None},
+    )
