@@ -73,34 +73,28 @@ class Guarantee(NamedTuple):
     arity: int  # numbers the option takes; 0: one text (points of a curve) or, where metavar is FILE, a file
     metavar: str
     help: str
-    title: str  # its name for people
     infinite: bool = False  # whether an infinite loss is legal input: no guarantee, and the answer says so
     solve_for: str | None = None  # what plan --solve-for calls it, if it can be solved for
-    solved: int = 0  # which of the numbers is then solved
-    safe: str = "down"  # direction in which that number means less loss: a solved value is rounded so
+    safe: str = "down"  # direction in which the solved number means less loss, and is rounded
 
 
 _G = "hpcalc.guarantees"
 
 GUARANTEES: dict[str, Guarantee] = {
-    "pure": Guarantee(f"{_G}.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", "pure DP", True, "pure"),
-    "zcdp": Guarantee(f"{_G}.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", "zCDP", True,
-                      "zcdp"),
-    "approx-dp": Guarantee(f"{_G}.composition.ApproxDP", 2, "EPS DELTA", "(EPS, DELTA)-differential privacy.",
-                           "approximate DP", True),
+    "pure": Guarantee(f"{_G}.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", True, "pure"),
+    "zcdp": Guarantee(f"{_G}.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", True, "zcdp"),
+    "approx-dp": Guarantee(f"{_G}.composition.ApproxDP", 2, "EPS DELTA", "(EPS, DELTA)-differential privacy.", True),
     "gaussian": Guarantee(f"{_G}.mechanisms.Gaussian", 1, "SIGMA", "Gaussian mechanism; SIGMA is the noise multiplier, "
-                          "noise standard deviation / L2 sensitivity.", "Gaussian mechanism", solve_for="gaussian",
-                          safe="up"),
+                          "noise standard deviation / L2 sensitivity.", solve_for="gaussian", safe="up"),
     "laplace": Guarantee(f"{_G}.mechanisms.Laplace", 1, "SCALE", "Laplace mechanism; SCALE is noise scale / L1 "
-                         "sensitivity.", "Laplace mechanism", solve_for="laplace", safe="up"),
-    "rdp": Guarantee(f"{_G}.curves.RDPCurve", 0, "ORDER:EPS,...", "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4.",
-                     "points of a Rényi curve"),
+                         "sensitivity.", solve_for="laplace", safe="up"),
+    "rdp": Guarantee(f"{_G}.curves.RDPCurve", 0, "ORDER:EPS,...", "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4."),
     "rdp-file": Guarantee(f"{_G}.curves.RDPCurve", 0, "FILE", "Points of a Renyi curve from a YAML, JSON or CSV file, "
-                          "as other accountants export them.", "points of a Rényi curve"),
+                          "as other accountants export them."),
     "profile-file": Guarantee(f"{_G}.curves.ProfileCurve", 0, "FILE", "Points (epsilon, delta) of a privacy profile "
-                              "from a YAML, JSON or CSV file.", "points of a privacy profile"),
+                              "from a YAML, JSON or CSV file."),
     "dpsgd": Guarantee(f"{_G}.dpsgd.DPSGD", 3, "RATE SIGMA STEPS", "Poisson-sampled DP-SGD: sampling rate, noise "
-                       "multiplier, number of steps.", "DP-SGD", solve_for="dpsgd-noise", solved=1, safe="up"),
+                       "multiplier, number of steps.", solve_for="dpsgd-noise", safe="up"),
 }  # fmt: skip
 
 
@@ -128,12 +122,3 @@ def load(target: str) -> Any:
 
     module, _, name = target.rpartition(".")
     return getattr(import_module(module), name)
-
-
-def long_name(dist: str, parameters: dict[str, Any]) -> str:
-    """A law's name for people, with what is fixed of it beside its scale."""
-    if dist not in LAWS:
-        return dist
-    shown = [(key, parameters.get(key)) for key in LAWS[dist].parameters if key not in LAWS[dist].scales[:1]]
-    words = [f"{key} {value:g}" for key, value in shown if isinstance(value, (int, float))]
-    return ", ".join([LAWS[dist].title, *words])

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hpcalc.catalog import long_name
 from hpcalc.laws import Law
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Prob, Upper, distinct
@@ -90,7 +89,7 @@ def _looks(*families: LawFamily) -> dict[str, tuple[str, int]]:
         eta = family.parameters.get("eta")
         own = _STYLES.get(family.dist if eta is None else f"{family.dist}:eta={eta:g}", _OTHERS[0])
         free = (style for style in (own, *_OTHERS) if all(style != taken for _, taken in looks.values()))
-        title = long_name(family.dist, dict(family.parameters)).removeprefix("truncated ").replace(", eta", ", η")
+        title = law_words(family.document(), brief=True).removeprefix("truncated ")
         looks.setdefault(family.label, (title, next(free, own)))
     return looks
 

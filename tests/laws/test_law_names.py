@@ -95,8 +95,6 @@ def test_families():
     assert family_of("composition").with_mean(4.6) == AnyRuns(5)
     assert family_of("binomial:n=5").scale_at(6.0) == 1.0
     assert family_of("poisson:mean=3").given == Poisson(3.0)
-    assert catalog.long_name("tnb", {"eta": -0.5}) == "truncated negative binomial, eta -0.5"
-    assert catalog.long_name("mine", {}) == "mine"
     assert families_of(None, DEFAULT_FAMILIES) is DEFAULT_FAMILIES
     assert [f.dist for f in families_of(["poisson", Geometric(0.5)], ())] == ["poisson", "geometric"]
     assert families_of(family, ()) == (family,)
