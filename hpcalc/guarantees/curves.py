@@ -54,10 +54,10 @@ class CurveBase(Guarantee):
         return np.asarray(np.minimum(out, PureDP(self.pure_epsilon)._log_profile(t)), dtype=float)
 
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return tradeoff_from_rdp(self, self.orders)
+        return tradeoff_from_rdp(self)
 
     def region(self, rank: Prob) -> Prob:
-        return region_from_rdp(self, rank, self.orders)
+        return region_from_rdp(self, rank, PureDP(self.pure_epsilon).region(rank))
 
 
 @dataclass(frozen=True)

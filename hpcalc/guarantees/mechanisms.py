@@ -12,18 +12,7 @@ import numpy as np
 from hpcalc.errors import checked_number
 from hpcalc.guarantees.guarantee import Guarantee, checked_group, checked_orders
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff, from_points
-from hpcalc.logspace import (
-    Array,
-    Prob,
-    distinct,
-    log1mexp,
-    log_expm1,
-    log_mills,
-    log_ndtr,
-    logsubexp,
-    mills_fraction,
-    softplus,
-)
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_mills, log_ndtr, logsubexp, mills_fraction, softplus
 
 _INF = math.inf
 _LOG2 = math.log(2.0)
@@ -115,7 +104,7 @@ class PureDP(_Mechanism):
         # log((e^{aε} + e^{(1-a)ε}) / (1 + e^ε)) / (a-1): what the moment exceeds 1 by is the product
         # (e^{(a-1)ε} - 1) (1 - e^{-aε}) / (1 + e^-ε) of positive terms, none of which cancels
         h, eps = order - 1.0, self.epsilon
-        term = log_expm1(h * eps) + log1mexp(-order * eps) - softplus(-eps)
+        term = h * eps + log1mexp(-h * eps) + log1mexp(-order * eps) - softplus(-eps)
         return np.where(h * eps > 0.0, softplus(term) / h, 0.0)
 
     def _log_profile(self, t: Array) -> Array:

@@ -20,7 +20,7 @@ from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.composition import compose, repeat
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders, over_parts, sentences
 from hpcalc.guarantees.pair import DominatingPair
-from hpcalc.guarantees.region import region_from_rdp, smaller
+from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff
 from hpcalc.logspace import Array, Prob, distinct, logsumexp
@@ -104,8 +104,8 @@ class Mixture(Guarantee):
             return np.asarray(np.fmin(np.where(np.isinf(order), most, moment / h), most), dtype=float)
 
     def region(self, rank: Prob) -> Prob:
-        out = super().region(rank)
-        return out if self.exact_profile else smaller(out, region_from_rdp(self, rank, self.orders))
+        known = super().region(rank)
+        return known if self.exact_profile else region_from_rdp(self, rank, known)
 
     @property
     def slack(self) -> float:  # type: ignore[override]

@@ -108,29 +108,24 @@ def _solve_order(h: Array, budget: Array, side: Array, u: Prob, start: Array) ->
     return out
 
 
-def region_from_rdp(base: Guarantee, rank: Prob, orders: Array | None) -> Prob:
-    """Upper bounds on v at each rank u, any shape, from pure DP and the orders given, or all where these are None."""
-    pure = PureDP(base.pure_epsilon).region(rank)
+def region_from_rdp(base: Guarantee, rank: Prob, known: Prob) -> Prob:
+    """Upper bounds on v at each rank u, any shape, at most the ``known`` ones."""
     inside = np.isfinite(rank.log_u) & np.isfinite(rank.log_q)
+    z = np.full(inside.shape, math.inf)
     if base.pure_epsilon > 0.0 and base.finite and inside.any():
-        u, v = rank.take(inside), Prob.from_logit(_solved(base, rank.take(inside), orders).z)
-        pure.log_u[inside] = np.minimum(np.maximum(v.log_u, u.log_u), pure.log_u[inside])
-        pure.log_q[inside] = np.maximum(np.minimum(v.log_q, u.log_q), pure.log_q[inside])
-    return pure
+        z[inside] = _solved(base, rank.take(inside)).z
+    v = Prob.from_logit(z)
+    log_u, log_q = np.maximum(v.log_u, rank.log_u), np.minimum(v.log_q, rank.log_q)
+    return Prob(np.minimum(log_u, known.log_u), np.maximum(log_q, known.log_q))
 
 
-def smaller(a: Prob, b: Prob) -> Prob:
-    """The smaller of two regions, rank by rank."""
-    return Prob(np.minimum(a.log_u, b.log_u), np.maximum(a.log_q, b.log_q))
-
-
-def tradeoff_from_rdp(base: Guarantee, orders: Array | None) -> Tradeoff | None:
+def tradeoff_from_rdp(base: Guarantee) -> Tradeoff | None:
     """The trade-off curve that a Rényi curve allows, each point with the tangent of the order that binds there.
 
     One order allows a convex set of points (u, v), so its tangent at the point found limits all of the region.
     """
     u, epsilon = Prob.from_normal(_SCORES), base.pure_epsilon
-    z, h, side = _solved(base, u, orders)
+    z, h, side = _solved(base, u)
     v = Prob.from_logit(np.minimum(z, 1e300))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # of the constraint v^a u^(1-a) + (1-v)^a (1-u)^(1-a) = const, a = 1+h or -h
@@ -151,8 +146,8 @@ def tradeoff_from_rdp(base: Guarantee, orders: Array | None) -> Tradeoff | None:
     return from_points(x, w, np.maximum.accumulate(log_slope[known]), ends=epsilon)
 
 
-def _solved(base: Guarantee, u: Prob, orders: Array | None) -> _Solved:
-    return _improved(base, u, *_nodes(base)) if orders is None else _of_orders(base, u, orders)
+def _solved(base: Guarantee, u: Prob) -> _Solved:
+    return _improved(base, u, *_nodes(base)) if base.orders is None else _of_orders(base, u, base.orders)
 
 
 def _of_orders(base: Guarantee, u: Prob, orders: Array) -> _Solved:
@@ -212,9 +207,8 @@ def _improved(base: Guarantee, u: Prob, logit: Array, near: _Solved) -> _Solved:
         stencil = h * np.array([[1.0 - _STEP], [1.0], [1.0 + _STEP]])
         spend = stencil * base.rdp(1.0 + stencil)
         z = _solve_order(h, spend[1], side, point, z)
-        for way in (1.0, -1.0):
-            part = np.flatnonzero(side == way)
-            best.lower(where[part], _Solved(z[part], h[part], side[part]))
+        for _ in range(2):  # a point may be there twice, once in either direction
+            best.lower(where, _Solved(z, h, side))
         v = Prob.from_logit(np.minimum(z, 1e300))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             _, share = _log_moment(h, side, v, point)
