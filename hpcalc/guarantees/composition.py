@@ -173,7 +173,7 @@ class Composition(WithCore):
     @property
     def own_warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
-        return sentences(getattr(part, "own_warnings", part.warnings) for part, _ in self.parts)
+        return sentences(part.own_warnings if isinstance(part, WithCore) else part.warnings for part, _ in self.parts)
 
 
 def _parts_of(base: Guarantee) -> tuple[tuple[Guarantee, int], ...]:
