@@ -205,9 +205,8 @@ class RDPCurve(_Points, CurveBase):
             return out
         place = np.minimum(order, known[-1])
         chord = np.interp(place, np.append(1.0, known), np.append(0.0, (known - 1.0) * value)) / (place - 1.0)
-        # the next larger order's value bounds this one too (and absorbs the rounding of the chord)
-        index = np.searchsorted(known, place)
-        between = np.where(known[index] == place, value[index], np.minimum(chord, value[index]))
+        # the next larger order's value bounds this one too (and takes off the margin for the rounding of the chord)
+        between = np.minimum(chord * (1.0 + 1e-15), value[np.searchsorted(known, place)])
         return np.where(order <= known[-1], np.minimum(between, out), out)
 
 

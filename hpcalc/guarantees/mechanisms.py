@@ -59,9 +59,7 @@ class _Mechanism(OneNumber):
     def pure_epsilon(self) -> float:  # type: ignore[override]
         return self.loss
 
-    @property
-    def loss_jump(self) -> float:  # type: ignore[override]
-        return self.pure_epsilon if self.pure_epsilon < _INF else 0.0
+    loss_jump = pure_epsilon
 
     @property
     def zcdp_rho(self) -> float:  # type: ignore[override]
@@ -70,8 +68,6 @@ class _Mechanism(OneNumber):
 
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
-        if self.loss in (0.0, _INF):
-            return np.full(order.shape, self.loss)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             value = np.clip(self._rdp(np.where(np.isinf(order), 2.0, order)), 0.0, self.pure_epsilon)
         return np.where(np.isinf(order), self.pure_epsilon, value)
@@ -147,7 +143,7 @@ class Gaussian(_Mechanism):
 
     option, most, power = "gaussian", 1e300, -1
     remedy = "give a noise multiplier >= 0 (noise standard deviation / L2 sensitivity)"
-    pure_epsilon = _INF
+    pure_epsilon, loss_jump = _INF, 0.0
 
     @property
     def zcdp_rho(self) -> float:  # type: ignore[override]

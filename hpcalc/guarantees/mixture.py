@@ -39,11 +39,6 @@ class Mixture(Guarantee):
 
     Where they are not known, or nothing is known of how a setting is chosen, they are None. ``counts`` say how many
     runs each setting has where these are a list: one of them costs at most what the dearest setting does.
-
-    >>> from hpcalc.guarantees import PureDP
-    >>> parts = PureDP(1.0), PureDP(2.0)
-    >>> [round(float(np.exp(Mixture(parts, weights).log_profile(1.0))), 6) for weights in ((0.5, 0.5), None)]
-    [0.278385, 0.55677]
     """
 
     parts: tuple[Guarantee, ...]

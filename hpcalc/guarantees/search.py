@@ -80,13 +80,7 @@ def profile_pair(
 
 
 def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
-    """A finite dominating pair of any guarantee.
-
-    >>> from hpcalc.guarantees import Gaussian
-    >>> pair = pair_of(Gaussian(1.0))
-    >>> bool(0.0 < pair.log_profile(2.0) - Gaussian(1.0).log_profile(2.0) < 1e-3)
-    True
-    """
+    """A finite dominating pair of any guarantee."""
     known = getattr(guarantee, "pair", guarantee)
     if isinstance(known, DominatingPair):
         return known
@@ -97,8 +91,7 @@ def pair_of(guarantee: Guarantee, tolerance: float = 1e-3) -> DominatingPair:
 def composed(first: DominatingPair, second: DominatingPair, floor: float = FLOOR) -> DominatingPair:
     """A dominating pair of both, the second one possibly chosen by what the first released.
 
-    All pairs of outcomes where they are few. Else nodes of ``delta(t) = E[delta_1(t - loss_2)]`` (under P), down to the
-    log delta ``floor``.
+    All pairs of outcomes where they are few, else nodes of ``delta(t) = E[delta_1(t - loss_2)]`` (under P).
     """
     if first.loss.size * second.loss.size <= FEW:
         log_p, log_q = np.add.outer(first.log_p, second.log_p), np.add.outer(first.log_q, second.log_q)
