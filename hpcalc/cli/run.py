@@ -43,13 +43,13 @@ def execute(command: Command, typed: Layer) -> int:
             if path is not None:
                 write_file(path, points_text(path, name, getattr(result, points)()))
         if case["plot"] not in (None, "-"):
-            _plot(result, _path(case, "plot"))
+            result.plot(_path(case, "plot"))
     if cases[0]["save_spec"] is not None:
         write_file(cases[0]["save_spec"], spec_text(cases, listed))
     _write(cases, {"cases": documents} if listed else documents[0])
     for case, result in good:
         if case["plot"] == "-":
-            write_stdout("\n" + _plot(result, "-"))
+            write_stdout(f"\n{result.plot('-') or ''}")
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
     return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0
@@ -125,12 +125,6 @@ def _floats(value: Any) -> Iterator[float]:
     inner = value.values if isinstance(value, Case) else value
     for item in inner.values() if isinstance(inner, dict) else inner if isinstance(inner, (list, tuple)) else ():
         yield from _floats(item)
-
-
-def _plot(result: Any, path: str) -> str:
-    from hpcalc.output.plots import plot_result
-
-    return plot_result(result, path, width=terminal_width(), encoding=stdout_encoding())
 
 
 def _tell(case: Case, result: Any, document: Mapping[str, Any]) -> None:

@@ -16,6 +16,8 @@ from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
 from hpcalc.output.phrases import in_words, label, law_words, released, rows_of, run_words, spelled
 
+LABELLED = ("", "")  # the headings of labels with one value each
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -28,22 +30,17 @@ class Headline:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows under headings, or labels with their values where there are none; ``emphasis`` is the row to look at."""
+    """Rows under headings, or ``LABELLED`` values; ``emphasis`` is the row to look at."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     emphasis: int | None = None
 
-    @property
-    def pairs(self) -> bool:
-        """Whether the rows are labels with one value each."""
-        return self.columns == ("", "")
-
     def numeric(self, index: int) -> bool:
         """Whether a column holds numbers, which stand right."""
         cells = [row[index] for row in self.rows if row[index] not in ("", "-", "none")]
-        return not self.pairs and bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)
+        return self.columns != LABELLED and bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)
 
 
 @dataclass(frozen=True)
@@ -86,11 +83,10 @@ def _overview(cases: Sequence[Document]) -> Block:
     gates = {None: "-", True: "within", False: "OVER"}
     rows = [{"case": str(case.get("name", "")), "one run ε": _epsilon(case, "single_run"),
              "whole search ε": shown(case.get("epsilon")), "lower bound": _epsilon(case, "lower_bound"),
-             "δ": shown(case.get("delta"))} for case in cases]  # fmt: skip
-    if any("within_budget" in case for case in cases):
-        for row, case in zip(rows, cases, strict=True):
-            row |= {"limit ε": shown(case.get("max_epsilon", "-")), "gate": gates[case.get("within_budget")]}
-    return _grid("", rows)
+             "δ": shown(case.get("delta")), "limit ε": shown(case.get("max_epsilon", "-")),
+             "gate": gates[case.get("within_budget")]} for case in cases]  # fmt: skip
+    gated = any("within_budget" in case for case in cases)
+    return _grid("", rows if gated else [{key: row[key] for key in [*row][:-2]} for row in rows])
 
 
 def _epsilon(case: Document, key: str) -> str:
@@ -104,7 +100,7 @@ def _at(case: Document) -> str:
 def _pairs(case: Document, keys: Iterable[str], title: str = "") -> list[Block]:
     """Labels with their values, those that were told."""
     kept = tuple((label(key), in_words(key, case[key])) for key in keys if case.get(key) not in (None, "", [], {}))
-    return [Grid(title, ("", ""), kept)] if kept else []
+    return [Grid(title, LABELLED, kept)] if kept else []
 
 
 def _notes(title: str, items: Iterable[Any] | None, checklist: bool = False) -> list[Block]:
@@ -206,11 +202,6 @@ def _plan(case: Document) -> Told:
     return text, [*_laws(case, index), *_notes("Recommended", [case["recommended"]["reason"]]), *asked]
 
 
-def _draw(case: Document) -> Told:
-    runs = case.get("runs", ())
-    return spelled(runs) if case.get("name") is not None else "".join(f"{run}\n" for run in runs), []
-
-
 def _run(case: Document, *keys: str) -> list[Block]:
     """One run beside its cost, and what else was given."""
     run = f"{run_words(case['base'])}; ε {_epsilon(case, 'single_run')}" if case.get("base") else ""
@@ -261,5 +252,6 @@ def _column(key: str, values: Sequence[Any]) -> list[str]:
 
 
 _COMMANDS: dict[str, Callable[[Document], Told]] = {
-    "bound": _bound, "convert": _convert, "utility": _utility, "compare": _compare, "plan": _plan, "draw": _draw,
+    "bound": _bound, "convert": _convert, "utility": _utility, "compare": _compare, "plan": _plan,
+    "draw": lambda case: (spelled(case["runs"]) if "name" in case else "".join(f"{run}\n" for run in case["runs"]), []),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hpcalc.output.blocks import Block, Headline, Notes
+from hpcalc.output.blocks import LABELLED, Block, Headline, Notes
 
 
 def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
@@ -33,7 +33,7 @@ def _markdown(block: Block, footnotes: dict[str, int]) -> Iterator[str]:
         for text, more in block.items:
             mark = f"[^{footnotes.setdefault(more, len(footnotes) + 1)}]" if more else ""
             yield f"- {'[ ] ' if block.checklist else ''}{_inline(text)}{mark}"
-    elif block.pairs:
+    elif block.columns == LABELLED:
         yield from (f"- {_inline(name)}: {_inline(value)}" for name, value in block.rows)
     else:
         yield f"| {' | '.join(map(_inline, block.columns))} |"

@@ -42,11 +42,10 @@ class Axis(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One curve, or what else is drawn; series of the same thing have the same ``style`` in every picture.
+    """What is drawn; the same thing has the same ``style`` in every picture.
 
-    A ``line`` is joined; ``steps`` hold up to their x from the x before, as the distribution of whole numbers does;
-    ``points`` stand alone, a ``ring`` is the one to look at; nothing can be in an ``area``, below its points; a
-    ``limit`` is to be met: a line across the panel at its x.
+    A ``line`` is joined; ``steps`` hold up to their x from the x before; ``points`` stand alone, a ``ring`` is the one
+    to look at; nothing can be in an ``area``, below its points; a ``limit`` is a line across the panel at its x.
     """
 
     name: str
@@ -127,10 +126,8 @@ def _bound(result: BoundResult) -> list[Panel]:
 def _compare(result: CompareResult) -> list[Panel]:
     """Cost against length, and what the search finds against cost: the paper's Figures 2 to 6."""
     swept, aims = "sweep" in result.footing, result.aims
-    rows, curves = ([(entry.family.label, {"runs": entry.runs.mean, "cost": entry.cost.epsilon,
-                                           **aims.fields(entry.runs)})
-                     for entry in entries if entry.runs is not None and entry.cost is not None
-                     and entry.runs.mean <= _LARGEST_MEAN]
+    rows, curves = ([(at.family.label, {"runs": at.runs.mean, "cost": at.cost.epsilon, **aims.fields(at.runs)})
+                     for at in entries if at.runs is not None and at.cost is not None and at.runs.mean <= _LARGEST_MEAN]
                     for entries in (result.entries, result.entries if swept else result.curves))  # fmt: skip
 
     def series(x: str, y: str) -> tuple[Series, ...]:
@@ -147,12 +144,9 @@ def _compare(result: CompareResult) -> list[Panel]:
     # curves go on far beyond the rows; where there are rows, they are what is looked at
     most = None if swept or not costs else max(1.3 * costs[-1], at_epsilon or 0.0)
     epsilon = Axis(f"ε of {released(result.asked.document())}", log, None if log else 0.0, most)
-    limit = _limit("ε = {}", at_epsilon)
-    caption = f"{run_words(result.base.describe())}; δ = {short(result.delta)}"
-    caption += "" if swept else "; large marks: the rows"
-    runs = Axis("mean number of runs E[K]", log=True)
-    worth = _worth(aims, epsilon, lambda key: (*series("cost", key), limit), caption)
-    return [Panel("Cost", runs, epsilon, series("runs", "cost"), caption), *worth]
+    told = f"{run_words(result.base.describe())}; δ = {short(result.delta)}{'' if swept else '; large marks: the rows'}"
+    worth = _worth(aims, epsilon, lambda key: (*series("cost", key), _limit("ε = {}", at_epsilon)), told)
+    return [Panel("Cost", Axis("mean number of runs E[K]", log=True), epsilon, series("runs", "cost"), told), *worth]
 
 
 def _worth(aims: Aims, x: Axis, series: Callable[[str], tuple[Series, ...]], caption: str) -> list[Panel]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
 from hpcalc.output.panels import Axis, Panel, Series, panels_of
+from hpcalc.output.streams import stdout_encoding, terminal_width
 
 # Okabe and Ito's palette and two more: told apart in grey, too, by line styles and markers. The first is what a search
 # is held against; the others are the laws of hpcalc.output.panels.
@@ -31,12 +32,12 @@ _SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def plot_result(result: Any, target: str, *, width: int | None = None, encoding: str = "utf-8") -> str:
-    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of plain text."""
+def plot_result(result: Any, target: str) -> str:
+    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of text."""
     if target == "-":
         from hpcalc.output.textchart import text_charts
 
-        return text_charts(panels_of(result), width or 80, encoding)
+        return text_charts(panels_of(result), terminal_width() or 80, stdout_encoding())
     kind = Path(target).suffix.lower().lstrip(".")
     if kind not in _KINDS:
         raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
@@ -67,11 +68,10 @@ class Picture(NamedTuple):
         return self.svg
 
 
-def picture(answer: Any, path: str | None) -> Picture | None:
+def picture(answer: Any, path: str | None) -> Picture | str | None:
     """Draw an answer, into a file or for the notebook to show; None where a file was written or nothing is drawn."""
     if path is not None:
-        plot_result(answer, path)
-        return None
+        return plot_result(answer, path) or None
     data = figure_of(answer, "svg")
     return Picture(data.decode()) if data else None
 

@@ -30,13 +30,11 @@ def legible(text: str, encoding: str) -> str:
 
 
 def complain(text: str) -> None:
-    """Write lines to stderr; a stderr that cannot be written is not worth an error of its own."""
-    if sys.stderr is None:
-        return
+    """Write lines to stderr; a stderr that cannot be written, or is none, is not worth an error of its own."""
     try:
         sys.stderr.write(legible(text.rstrip("\n"), getattr(sys.stderr, "encoding", None) or "ascii") + "\n")
         sys.stderr.flush()
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):
         discard(2)
 
 
