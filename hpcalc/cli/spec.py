@@ -213,7 +213,7 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
         source.refuse("weight unknown: give all weights as numbers, or all as unknown", unknown[0])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
-        source.require(weight >= 0.0, f"weight {weight:g}: give probabilities >= 0", node)
+        source.require(weight > 0.0, f"weight {weight:g}: give probabilities above 0", node)
     total = math.fsum(weights)
     source.require(abs(total - 1.0) <= 1e-6, f"the weights sum to {total:.10g}, not to 1: give probabilities", given[0])
     return tuple(weight / total for weight in weights)

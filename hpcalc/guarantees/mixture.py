@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.composition import compose, repeat
 from hpcalc.guarantees.guarantee import Guarantee, checked_orders, over_parts, sentences
 from hpcalc.guarantees.pair import DominatingPair
@@ -35,7 +34,7 @@ def _all_orders(orders: Iterable[Array | None]) -> Array | None:
 
 @dataclass(eq=False)
 class Mixture(Guarantee):
-    """Each run draws one of the settings, with ``weights`` that do not depend on the data: rescaled to sum to 1.
+    """Each run draws one of the settings, with ``weights`` > 0 that do not depend on the data and sum to 1.
 
     Where they are not known, or nothing is known of how a setting is chosen, they are None. ``counts`` say how many
     runs each setting has where these are a list: one of them costs at most what the dearest setting does.
@@ -50,18 +49,6 @@ class Mixture(Guarantee):
     pure_epsilon, zcdp_rho = over_parts("pure_epsilon", max), over_parts("zcdp_rho", max)
     notes, warnings = over_parts("notes", sentences), over_parts("warnings", sentences)
     orders = over_parts("orders", _all_orders)
-
-    def __post_init__(self) -> None:
-        if self.weights is None:
-            return
-        if not self.parts or len(self.parts) != len(self.weights):
-            raise InvalidInput("weight", len(self.weights), f"give {len(self.parts)} weights, one for each setting")
-        for weight in self.weights:
-            checked_number("weight", weight, "give probabilities above 0", lambda x: 0.0 < x <= 1.0)
-        total = math.fsum(self.weights)
-        if not abs(total - 1.0) <= 1e-6:
-            raise InvalidInput("weight", total, "the weights of all settings must sum to 1")
-        object.__setattr__(self, "weights", tuple(weight / total for weight in self.weights))
 
     def describe(self) -> dict[str, Any]:
         return {"candidates": [part.describe() for part in self.parts]}

@@ -13,21 +13,11 @@ import pytest
 
 from hpcalc.conversion import epsilon_at
 from hpcalc.errors import InvalidInput
-from hpcalc.guarantees import (
-    ZCDP,
-    ApproxDP,
-    Composition,
-    Gaussian,
-    Guarantee,
-    Laplace,
-    ProfileCurve,
-    PureDP,
-    RDPCurve,
-    compose,
-    repeat,
-)
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees.composition import Composition
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.logspace import Prob
 
 mpf = mp.mpf

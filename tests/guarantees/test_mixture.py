@@ -9,7 +9,6 @@ import pytest
 from enumerated import as_pair, excess, exchanged, mixed, random_two, renyi
 
 from hpcalc.conversion import epsilon_from_profile
-from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, compose
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.logspace import Prob
@@ -98,9 +97,3 @@ def test_mixtures_compose():
     unknown = Mixture((Gaussian(1.0), Gaussian(4.0)))
     assert compose(unknown, unknown).attained_tradeoff() is None
     assert epsilon_from_profile(compose(unknown, unknown).log_profile, math.log(1e-6)) >= twice
-
-
-@pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), (1.0, 0.0), (math.nan, 1.0), (1.0,)])
-def test_weights_that_are_no_probabilities_are_refused(weights):
-    with pytest.raises(InvalidInput, match="weight"):
-        Mixture((PureDP(1.0), PureDP(2.0)), weights)

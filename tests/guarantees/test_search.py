@@ -114,12 +114,3 @@ def test_points_of_a_profile_compose_with_everything():
         )
         assert math.isfinite(found)
         assert true - 1e-5 <= found <= true * (1.0 + 1e-3)
-
-
-def test_points_of_a_profile_come_back_as_given():
-    points = ProfileCurve({0.5: 0.01, 1.0: 1e-3, 2.0: 1e-6})
-    np.testing.assert_allclose(np.exp(points.log_profile([0.5, 1.0, 2.0, 9.0])), [0.01, 1e-3, 1e-6, 1e-6], rtol=1e-12)
-    assert points.slack == pytest.approx(1e-6, rel=1e-12)
-    # the line (e^t, delta) through the points is the pair's profile between them
-    middle = math.log(0.5 * (math.exp(1.0) + math.exp(2.0)))
-    assert float(np.exp(points.log_profile(middle))) == pytest.approx(0.5 * (1e-3 + 1e-6), rel=1e-9)
