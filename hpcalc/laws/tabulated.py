@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -112,16 +112,14 @@ class FinitePmf(Tabular):
         return {"pmf": ",".join(f"{k}={p!r}" for k, p in self.probabilities)}
 
 
-def _checked_pmf(data: object) -> tuple[tuple[int, float], ...]:
+def _checked_pmf(data: Any) -> tuple[tuple[int, float], ...]:
     """Numbers of runs and their probabilities, increasing, without zeros, scaled to sum to 1."""
     remedy = "give probabilities of 0, 1, 2, ... runs, or a mapping from the number of runs to its probability"
-    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-        raise InvalidInput("pmf", data, remedy)
+    require(("pmf", data, isinstance(data, Iterable) and not isinstance(data, (str, bytes)), remedy))
     items = list(data.items() if isinstance(data, Mapping) else data)
     if not any(isinstance(item, (list, tuple)) for item in items):
         items = list(enumerate(items))
-    elif not all(isinstance(item, (list, tuple)) and len(item) == 2 for item in items):
-        raise InvalidInput("pmf", data, remedy)
+    require(("pmf", data, all(isinstance(item, (list, tuple)) and len(item) == 2 for item in items), remedy))
     out: dict[int, float] = {}
     for key, value in items:
         if isinstance(key, str):  # JSON has no other keys
