@@ -174,23 +174,20 @@ def log_minimum(
     >>> round(place, 2)
     1.23
     """
-    low, high = (float(x[0]), float(x[-1])) if reach is None else reach
-    step, moving = float(x[1] - x[0]), True
-    best_place, best = float(x[0]), math.inf
+    low, high = reach or (float(x[0]), float(x[-1]))
+    step, place, best, moving = float(x[1] - x[0]), float(x[0]), math.inf, True
     while True:
         found, width = curve(x), float(x[-1] - x[0])
         top = int(np.argmin(found))
         better = float(found[top]) < best
         if better:
-            best_place, best = float(x[top]), float(found[top])
-        if moving and better and top == 0 and x[0] > low:
-            x = x - min(width, float(x[0]) - low)
-        elif moving and better and top == x.size - 1 and x[-1] < high:
-            x = x + min(width, high - float(x[-1]))
+            place, best = float(x[top]), float(found[top])
+        room = low - float(x[0]) if top == 0 else high - float(x[-1]) if top == x.size - 1 else 0.0
+        if moving and better and room != 0.0:
+            x = x + min(max(room, -width), width)
         elif step < accuracy or best == math.inf:
-            return best_place, best
+            return place, best
         else:
-            moving = False
-            step /= parts
-            x = best_place + np.arange(-parts, parts + 1.0) * step
+            moving, step = False, step / parts
+            x = place + np.arange(-parts, parts + 1.0) * step
             x = x[(x >= low) & (x <= high)]

@@ -3,8 +3,8 @@
 Each law is one frozen dataclass. Bounds use it through ``F(u) = f'(1-u)`` (:meth:`Law.log_density`), ``f(1-u)``
 (:meth:`Law.success`), the mean and ``P[K=0]``, f the probability generating function; utility and sampling use its
 quantiles. Everything is in log space: gamma may be 1e-400 and a mean 1e12. A law is one class here and one row of
-:data:`hpcalc.catalog.LAWS`. This room imports logspace, files, errors and catalog only, and never SciPy: a draw, a
-comparison and a plan need its quantiles at a prompt, and SciPy has no incomplete beta function at eta <= 0.
+:data:`hpcalc.catalog.LAWS`. This room imports solve, logspace, files, errors and catalog only, and never SciPy: a draw,
+a comparison and a plan need its quantiles at a prompt, and SciPy has no incomplete beta function at eta <= 0.
 
 References
 ----------

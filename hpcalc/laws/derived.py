@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcalc.errors import checked_number, require
 from hpcalc.laws.law import Echo, Law, SameCount, alias, checked_law, safe_exp, whole_number
-from hpcalc.laws.probabilities import sharper
+from hpcalc.laws.probabilities import ONE, sharper
 from hpcalc.laws.tabulated import Tabular
 from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
 
@@ -40,32 +40,34 @@ class AtLeastOne(Law):
     max_runs = alias("law.max_runs")
     affine_power = alias("law.affine_power")
     gain_at_edge = alias("law.gain_at_edge")
+    _log_run: ClassVar[float]  # log P[K >= 1] under the law itself, set when made
 
     def __post_init__(self) -> None:
         _check(self.law, "at_least_one", True)
         law = self.law
-        log_mean, spread = law.log_mean - law.log_prob_run, law.sd / math.exp(0.5 * law.log_prob_run)
+        log_run = float(law.success(ONE).log_u)
+        log_mean, spread = law.log_mean - log_run, law.sd / math.exp(0.5 * log_run)
         sd = math.sqrt(max(spread**2 - safe_exp(log_mean) ** 2 * law.prob_zero, 0.0)) if law.prob_zero else law.sd
-        vars(self).update(log_mean=log_mean, sd=sd)
+        vars(self).update(log_mean=log_mean, sd=sd, _log_run=log_run)
 
     def parameters(self) -> Echo:
         return {**self.law.parameters(), "at_least_one": True}
 
     def log_pmf(self, k: Array) -> Array:
         k = np.asarray(k, dtype=float)
-        return np.where(k >= 1.0, self.law.log_pmf(k) - self.law.log_prob_run, -np.inf)
+        return np.where(k >= 1.0, self.law.log_pmf(k) - self._log_run, -np.inf)
 
     def log_sf(self, k: int) -> float:
-        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self.law.log_prob_run, 0.0)
+        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self._log_run, 0.0)
 
     def log_density(self, rank: Prob) -> Array:
-        return np.asarray(self.law.log_density(rank) - self.law.log_prob_run, dtype=float)
+        return np.asarray(self.law.log_density(rank) - self._log_run, dtype=float)
 
     def log_density_slope(self, rank: Prob) -> Array:
-        return np.asarray(self.law.log_density_slope(rank) - self.law.log_prob_run, dtype=float)
+        return np.asarray(self.law.log_density_slope(rank) - self._log_run, dtype=float)
 
     def log_block(self, lo: Prob, hi: Prob, log_width: Array) -> Array:
-        return np.asarray(self.law.log_block(lo, hi, log_width) - self.law.log_prob_run, dtype=float)
+        return np.asarray(self.law.log_block(lo, hi, log_width) - self._log_run, dtype=float)
 
     def thin(self, log_keep: float) -> AtLeastOne:
         return AtLeastOne(self.law.thin(log_keep))

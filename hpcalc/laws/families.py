@@ -181,8 +181,7 @@ class Binomial(AffinePower):
         return (self.n - 1.0) * epsilon if self.p == 1.0 else super().gain_at_edge(epsilon)
 
     def thin(self, log_keep: float) -> Binomial:
-        against = (1.0 - self.p) * math.exp(-log_keep)
-        return self if self.p == 1.0 else Binomial(self.n, self.p / (self.p + against))
+        return Binomial(self.n, self.p / (self.p + (1.0 - self.p) * math.exp(-log_keep)))
 
 
 class Fixed(Binomial):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cached_property
 from operator import attrgetter
@@ -210,11 +211,8 @@ class Law(RunCount):
 
     #: Whether ``f'`` is a power of an affine function, or the exponential limit of one: -u F'(u)/F(u) never decreases.
     affine_power: bool = False
-
-    def gain_at_edge(self, epsilon: float) -> float:
-        """``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``: what best-of-K adds to ε where the supremum is there."""
-        first, second = self.log_density(Prob.from_logit(np.array([-epsilon, epsilon]))).tolist()
-        return float(first - second)
+    #: For such a law ``log F(u) - log F(1-u)`` at ``u = 1/(1+e^ε)``, from ε: what best-of-K adds to ε.
+    gain_at_edge: Callable[[float], float]
 
     @abstractmethod
     def thin(self, log_keep: float) -> Law:
@@ -222,11 +220,6 @@ class Law(RunCount):
 
         ``P[K' = k]`` is proportional to ``P[K = k] exp(k log_keep)``: K' of Papernot and Steinke 2022, Lemma 20.
         """
-
-    @cached_property
-    def log_prob_run(self) -> float:
-        """``log P[K >= 1]``."""
-        return float(self.success(ONE).log_u)
 
 
 class SameCount(RunCount):
