@@ -48,16 +48,5 @@ class Answer:
         return str(Answer.show(self, "markdown"))
 
     def plot(self, path: str | None = None) -> Any:
-        """The picture of this answer.
-
-        Parameters
-        ----------
-        path : str, optional
-            A file that ends in .svg, .png or .pdf; without it the picture is returned, and a notebook shows it.
-
-        Raises
-        ------
-        MissingExtra
-            Without matplotlib.
-        """
+        """The picture, which a notebook shows; with a ``path`` (.svg, .png, .pdf) a file; both need matplotlib."""
         return Answer.show(self, "picture", path)

@@ -100,13 +100,7 @@ def mills_fraction(x: Array) -> Array:
 
 
 class Prob(NamedTuple):
-    """A rank ``u`` in [0, 1] kept as logarithms of ``u`` and of ``1 - u``, so that neither loses digits.
-
-    Examples
-    --------
-    >>> Prob.from_logit(np.array([-800.0])).log_u
-    array([-800.])
-    """
+    """A rank ``u`` in [0, 1] kept as logarithms of ``u`` and of ``1 - u``, so that neither loses digits."""
 
     log_u: Array
     log_q: Array

@@ -67,12 +67,6 @@ def last_passing(function: Callable[[float], tuple[float, T]], target: float, gr
 
     It rises towards bolder numbers, up to small noise. Secant steps on its logarithm against that of the number, from
     ``start`` on, bracket the answer, and :func:`neighbours` settles it.
-
-    Examples
-    --------
-    >>> found = last_passing(lambda x: (x * x, None), 2.0, Grid(1e-300, 1e300), 1.0)
-    >>> found.value, found.beyond
-    (1.41421, 1.41422)
     """
     first, last, sign = grid.first, grid.last, grid.sign
     answers: dict[int, tuple[float, T]] = {}
@@ -167,12 +161,6 @@ def log_minimum(
 
     It starts from evenly spaced ``x`` and may move within ``reach`` while the least value lies at its end; each grid is
     ``parts`` times narrower than the one before, down to steps of ``accuracy``.
-
-    Examples
-    --------
-    >>> place, value = log_minimum(lambda x: (x - 1.2345) ** 2, np.arange(-3.0, 4.0), 1e-3)
-    >>> round(place, 2)
-    1.23
     """
     low, high = reach or (float(x[0]), float(x[-1]))
     step, place, best, moving = float(x[1] - x[0]), float(x[0]), math.inf, True

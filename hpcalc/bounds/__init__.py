@@ -43,13 +43,6 @@ def bounds_for(guarantee: Guarantee, law: RunCount, orders: Array | None = None,
     """Every bound that applies, the paper's first, over all Rényi orders or those given.
 
     ``method`` is a bound's name, or ``"paper"``, ``"refined"``, ``"best"``.
-
-    Examples
-    --------
-    >>> from hpcalc.guarantees import ZCDP
-    >>> from hpcalc.laws import Poisson
-    >>> [bound.name for bound in bounds_for(ZCDP(0.1), Poisson(10.0))]
-    ['theorem-6', 'refined-rdp', 'refined-region']
     """
     include = named_by(method)
     if not guarantee.finite:
