@@ -76,7 +76,7 @@ class Convolution(CurveBase):
             curves = softplus(kinds.mixed(log_expm1((finite - 1.0) * curves))) / (finite - 1.0) * (1.0 + 1e-12)
         else:
             curves = curves[kinds.left]
-        return np.where(np.isinf(order), self.pure_epsilon, np.tensordot(kinds.count, curves, 1))
+        return np.where(np.isinf(order), self.pure_epsilon, np.tensordot(kinds.uses, curves, 1))
 
     @cached_property
     def orders(self) -> Array | None:  # type: ignore[override]

@@ -44,10 +44,9 @@ def _log_gain(h: Array, loss: Array) -> Array:
     Subtracting the tangent at ``w = 1`` costs nothing in expectation (the mean of ``w`` is 1) and leaves a positive
     integrand, ``w`` times a sum of positive terms: no cancellation, however small the sampling rate.
     """
-    near, grown = np.maximum(loss, -700.0), np.minimum(h * loss, 700.0)
+    near, grown = np.maximum(loss, -600.0), np.minimum(h * loss, 600.0)
     with np.errstate(divide="ignore"):
-        ahead = np.log(exp_minus_line(grown)) + (h * loss - grown) - np.log(h)
-        return near + logaddexp(ahead, np.log(exp_minus_line(-near)))
+        return near + (h * loss - grown) + np.log(exp_minus_line(grown) / h + exp_minus_line(-near))
 
 
 def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1) -> Array:
@@ -129,18 +128,24 @@ class SampledGaussian(CurveBase):
         ``s = 1/sigma^2`` and mean 1. It grows with s by ``exp(-(log k)^2 / (2 s))`` times what it grows by at k = 1, up
         to a factor that s has no part in: from s1 to s2 the share that is reached at s is largest at k = 1, where
         ``E[(X - 1)+]`` is the error function of ``(s/8)^(1/2)``. A mixture with that share of s2 dominates. For lower
-        bounds each step has the noise of its left neighbour.
+        bounds each step has the largest noise of its cell.
         """
         rate, s = uses[0][0].rate, np.array([part.sigma**-2.0 for part, _ in uses])
         if len(uses) <= _SCHEDULE or uses[0][0].records > 1 or np.max(s) >= 50.0:  # there erf has few digits
             return super().thinned(uses, upper)
-        grid = np.linspace(np.min(s), np.max(s), _SCHEDULE if upper else 2 * _SCHEDULE)
-        left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, grid.size - 2)
+        count = [float(count) for _, count in uses]
+        if not upper:
+            cell = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
+            members = [np.flatnonzero(cell == one) for one in distinct(cell)]
+            return [uses[one[np.argmin(s[one])]][0] for one in members], [
+                (i, 0.0, math.fsum(count[at] for at in one)) for i, one in enumerate(members)
+            ]
+        grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
+        left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
         reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
-        share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0) if upper else np.zeros(s.size)
-        margin = 1.0 - 1e-12 if upper else 1.0 + 1e-12
-        nodes: list[Guarantee] = [cls(rate, sigma * margin) for sigma in (grid**-0.5).tolist()]
-        return nodes, list(zip(left.tolist(), share.tolist(), [float(count) for _, count in uses], strict=True))
+        share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
+        nodes: list[Guarantee] = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
+        return nodes, list(zip(left.tolist(), share.tolist(), count, strict=True))
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.

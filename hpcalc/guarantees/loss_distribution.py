@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -127,19 +126,6 @@ def _choose_alpha(losses: Losses, scale: float, exponent: float, side: float) ->
     return alpha, reached > 0.6 * exponent or high > 1.9 * math.sqrt(2.0 * exponent) / scale
 
 
-def _views(losses: Losses, tilts: Sequence[float], most: int) -> list[_View]:
-    """Convolutions under the given tilts, or somewhat smaller ones, as far as they fit.
-
-    Close to the tilt at which rare huge losses take over the tilted sum spreads widely; a little less will do.
-    """
-    views = []
-    for alpha in tilts:
-        plain = 0.0 if alpha >= 0.0 else -1.0  # the tilt of P, or of Q
-        tried = (_convolve(losses, plain + part * (alpha - plain), most) for part in _SMALLER)
-        views.append(next((view for view in tried if view is not None), None))
-    return [view for view in views if view is not None]
-
-
 def _window(losses: Losses, alpha: float, own: float, spread: float) -> tuple[int, int]:
     """First and last index of the tilted sum but for ``e^_LOG_WRAP`` on either side, by Chernoff bounds."""
     ends = []
@@ -151,11 +137,6 @@ def _window(losses: Losses, alpha: float, own: float, spread: float) -> tuple[in
     return -ends[0], ends[1]
 
 
-def _smooth_size(n: int) -> int:
-    """Smallest 2^k, 3*2^k or 5*2^k that is at least n (fast transform lengths)."""
-    return min(f << max(0, math.ceil(math.log2(max(n, 1) / f))) for f in (1, 3, 5))
-
-
 def _convolve(losses: Losses, alpha: float, most: int) -> _View | None:
     """All the steps, each its number of times, convolved under one tilt; None if that needs too many cells."""
     scale, weight, kinds = losses.tilted(alpha)
@@ -163,50 +144,51 @@ def _convolve(losses: Losses, alpha: float, most: int) -> _View | None:
     variance = np.maximum(weight @ losses.loss**2 - mean**2, 0.0)
     spread = math.sqrt(float(kinds.per_step(len(weight)) @ variance)) + losses.step
     first, last = _window(losses, alpha, scale, spread)
-    if last - first + 1 > most:
+    cells = last - first + 1
+    if cells > most:
         return None
-    size = _smooth_size(last - first + 1)
-    place = (losses.index - losses.index[0]) % size
-
+    size = min(f << max(0, math.ceil(math.log2(cells / f))) for f in (1, 3, 5))  # lengths of fast transforms
+    place = (losses.cells - losses.cells[0]) % size
+    spectrum: Any = np.ones(size // 2 + 1)  # as far as it does not vanish: the sum is smooth
     spectra: Any = None  # of all the steps, once few frequencies are left
 
     @lru_cache(maxsize=2)
     def seen(step: int) -> Any:
         return np.fft.rfft(np.bincount(place, weight[step], size)) if spectra is None else spectra[step]
 
-    factors: dict[int, Any] = {}  # of equally many uses
-    end = size  # most of the product vanishes: the sum is smooth
-    for left, share, uses in zip(kinds.left.tolist(), kinds.share.tolist(), kinds.count.tolist(), strict=True):
-        count = int(uses)
+    for left, share, uses in zip(*(column.tolist() for column in kinds), strict=True):
+        end = spectrum.size
         if spectra is None and end * place.size <= min(_DIRECT, 20 * size):
             turns = place[:, None] * np.arange(end) % size
             spectra = weight @ np.exp(-2j * math.pi / size * turns)
-        one = seen(left)[:end]
-        factor = one if share == 0.0 else one + share * (seen(left + 1)[:end] - one)
-        factors[count] = factor * factors[count][:end] if count in factors else factor.copy()
-        factors[count][np.abs(factors[count]) <= math.exp(-100.0 / max(count, 1))] = 0.0
-        end = int(np.flatnonzero(factors[count])[-1]) + 1
-    spectrum: Any = 1.0
-    for count, factor in factors.items():
-        some = factor[:end] != 0.0
-        factor[:end][some] **= count
-        spectrum = factor[:end] * spectrum
-    offset = int(kinds.total) * int(losses.index[0])
-    out = np.roll(np.fft.irfft(spectrum, size), -((first - offset) % size))[: last - first + 1]
+        factor = seen(left)[:end]
+        if share > 0.0:
+            factor = factor + share * (seen(left + 1)[:end] - factor)
+        large = np.abs(factor) > math.exp(-100.0 / max(uses, 1.0))
+        spectrum = spectrum * np.power(factor, uses, out=np.zeros(end, dtype=complex), where=large)
+        spectrum = spectrum[: int(np.flatnonzero(np.abs(spectrum) > math.exp(-100.0))[-1]) + 1]
+    offset = int(kinds.total) * int(losses.cells[0])
+    out = np.roll(np.fft.irfft(spectrum, size), -((first - offset) % size))[:cells]
     # Rounding: each factor of the spectrum is off by a few ulp, a power multiplies that by the exponent.
     slip = 4.0 * _EPS * (kinds.total + math.log2(size))
-    error = slip * float(np.sum(np.abs(spectrum))) * 2.0 / size + kinds.count.size * math.exp(-100.0)
+    error = slip * float(np.sum(np.abs(spectrum))) * 2.0 / size + 2.0 * kinds.uses.size * math.exp(-100.0)
     return _View(first, np.maximum(out, 0.0), error, alpha, scale)
 
 
-def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool, some: bool = False) -> _Law | None:
-    """The best bound of any tilt on each mass; None where not all tilts (or not ``some``) are possible.
+def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool) -> _Law | None:
+    """The best bound of any tilt on each mass; None where not all tilts, or somewhat smaller ones, are possible.
 
+    Close to the tilt at which rare huge losses take over the tilted sum spreads widely; a little less will do.
     Rounding, and what may have wrapped around in the transform, is added or taken off.
     """
-    views = _views(losses, tilts, most)
-    if len(views) < (1 if some else len(tilts)):
-        return None
+    views = []
+    for alpha in tilts:
+        plain = 0.0 if alpha >= 0.0 else -1.0  # the tilt of P, or of Q
+        tried = (_convolve(losses, plain + part * (alpha - plain), most) for part in _SMALLER)
+        view = next((view for view in tried if view is not None), None)
+        if view is None:
+            return None
+        views.append(view)
     first, last = min(view.first for view in views), max(view.first + view.mass.size for view in views)
     loss = np.asarray(np.arange(first, last) * losses.step, dtype=float)
     lost, log_p = 2.0 * math.exp(_LOG_WRAP), np.full(loss.size, _INF if up else -_INF)
@@ -261,21 +243,17 @@ def _attained(law: _Law, step: float) -> DominatingPair | None:
     if law.loss.size == 0:
         return None
     loss, log_p = law.loss, law.log_p
-    if loss.size > _OUTCOMES:
-        loss, log_p = _moved(loss, log_p, _edges(loss, step, _OUTCOMES), up=False)
+    if loss.size > _OUTCOMES:  # edges are multiples of their width: they must not turn on the last mass that is seen
+        low, high = round(float(loss[0]) / step), round(float(loss[-1]) / step)
+        width = math.ceil((high - low + 1) / _OUTCOMES)
+        edges = np.asarray((np.arange(low - low % width, high + width + 1, width) - 0.5) * step, dtype=float)
+        loss, log_p = _moved(loss, log_p, edges, up=False)
     log_q = log_p - loss
     home = int(np.argmin(np.abs(loss)))
     for x in (log_p, log_q):
         rest = -math.expm1(min(float(logsumexp(x)), 0.0))
         x[home] = np.logaddexp(x[home], math.log(rest) if rest > 0.0 else -_INF)
     return DominatingPair.from_masses(log_p, log_q, attained=True)
-
-
-def _edges(loss: Array, step: float, most: int) -> Array:
-    """Edges of about so many blocks, at multiples of their width: they must not turn on the last mass that is seen."""
-    first, last = round(float(loss[0]) / step), round(float(loss[-1]) / step)
-    width = max(1, math.ceil((last - first + 1) / most))
-    return np.asarray((np.arange(first - first % width, last + width + 1, width) - 0.5) * step, dtype=float)
 
 
 def _moved(loss: Array, log_p: Array, grid: Array, *, up: bool) -> tuple[Array, Array]:
@@ -298,79 +276,68 @@ def _moved(loss: Array, log_p: Array, grid: Array, *, up: bool) -> tuple[Array, 
     return log_p - log_q, log_p
 
 
-class _Jumps(NamedTuple):
-    """Rare large losses that are counted apart: their expected number, with no bound on how many there are."""
+def _split(losses: Losses, *, up: bool) -> tuple[Losses, Array, Array, int | None, float]:
+    """The smaller losses; the jumps and logarithms of their expected numbers, of all steps or of a kind; their shift.
 
-    loss: Array
-    log_number: Array
-    kind: int | None  # the only kind of step that has them; None where there are several
-    steps: float  # of that kind
-    shift: float  # of the smaller losses beside the jumps
-
-
-def _split(losses: Losses, *, up: bool) -> tuple[Losses, _Jumps]:
-    """The smaller losses, and the jumps: upwards those of all steps, downwards those of the kind that has the most.
-
-    Upwards of several kinds all the steps' smaller losses S are taken beside j jumps, as if no step had jumped. That
-    dominates, since ``S^(T-j)`` is at most ``S^T / s^j`` at a profile's argument smaller by ``j log(Q_S / P_S)``, s
-    being the P-mass of S.
+    Upwards they are those of all steps, downwards those of the kind that has the most. Upwards of several kinds (None)
+    all the steps' smaller losses S are taken beside j jumps, as if no step had jumped. That dominates: ``S^(T-j)`` is
+    at most ``S^T / s^j`` at a profile's argument smaller by ``j log(Q_S / P_S)``, s being the P-mass of S.
     """
-    uses, index, weight = losses.uses, losses.index, np.exp(losses.log_mass)
+    kinds, weight = losses.kinds, np.exp(losses.log_mass)
+    uses = kinds.per_step(len(weight))
     beyond = uses[:, None] * np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
-    column = max(int(np.count_nonzero(np.sum(beyond, axis=0) > _RARE[up])), int(np.flatnonzero(index == 0)[0]) + 1)
+    zero = int(np.flatnonzero(losses.cells == 0)[0])
+    column = max(int(np.count_nonzero(np.sum(beyond, axis=0) > _RARE[up])), zero + 1)
     rows = np.arange(uses.size)
-    if not up and column < index.size:
+    if not up and column < losses.cells.size:
         rows = rows[[int(np.argmax(beyond[:, column]))]]
-    alike = losses.kinds.count.size == 1 and losses.kinds.total <= _MANY
-    kind = int(rows[0]) if alike or not up else None
-    small = replace(losses, log_mass=losses.log_mass.copy())
+    alike = kinds.uses.size == 1 and kinds.total <= _MANY
+    small = losses._replace(log_mass=losses.log_mass.copy())
     small.log_mass[rows, column:] = -_INF
     number, shift = uses[rows] @ weight[rows, column:], 0.0
     if up:
         inside = np.sum(weight[:, :column], axis=1)
         back = np.sum(weight[:, :column] * np.exp(-losses.loss[:column]), axis=1)
         number, shift = number / float(np.min(inside)), max(float(np.max(np.log(back / inside))), 0.0) + 1e-15
-    steps = losses.kinds.total if kind is None else float(losses.kinds.count[kind])
     with np.errstate(divide="ignore"):
-        return small, _Jumps(losses.loss[column:], np.log(number), kind, steps, shift)
+        return small, losses.loss[column:], np.log(number), int(rows[0]) if alike or not up else None, shift
 
 
-def _sums(jumps: _Jumps, grid: Array, *, up: bool) -> list[tuple[Array, Array]]:
-    """Sums of one jump, of two, ...: their losses, and logarithms of their expected numbers."""
-    log_total, rest = float(logsumexp(jumps.log_number)), math.log(_REST[up])
-    sums = [_moved(jumps.loss, jumps.log_number, grid, up=up)]
-    base = power = _moved(jumps.loss, jumps.log_number, grid[::3], up=up)  # several at once are rarer still
-    for j in range(2, int(min(jumps.steps, 100.0)) + 1):
+def _sums(loss: Array, log_number: Array, steps: float, grid: Array, *, up: bool) -> list[tuple[Array, Array]]:
+    """Sums of one jump, of two, ..., of so many steps: their losses, and logarithms of their expected numbers."""
+    log_total, rest = float(logsumexp(log_number)), math.log(_REST[up])
+    sums = [_moved(loss, log_number, grid, up=up)]
+    base = power = _moved(loss, log_number, grid[::3], up=up)  # several at once are rarer still
+    for j in range(2, int(min(steps, 100.0)) + 1):
         if j * log_total - math.lgamma(j + 1) < rest:
             break
-        log_ways = math.log((1.0 if jumps.kind is None else 1.0 - (j - 1.0) / jumps.steps) / j)
         loss, log_number = (np.add.outer(one, other) for one, other in zip(power, base, strict=True))
-        power = _moved(loss, log_number + log_ways, grid[::3], up=up)
+        power = _moved(loss, log_number + math.log((1.0 - (j - 1.0) / steps) / j), grid[::3], up=up)
         sums.append(power)
     return sums
 
 
 def _with_jumps(losses: Losses, scale: float, *, up: bool, symmetric: bool) -> _Law | None:
     """All the ways in which none or some of the steps have a rare large loss; None where that is too large."""
-    small, jumps = _split(losses, up=up)
+    small, jumps, log_number, kind, shift = _split(losses, up=up)
     tilts, _ = _tilts(small, scale, up=up, symmetric=symmetric)
     tilts = [0.0, *tilts] if up else tilts
-    law = rest = _law(small, tilts, _ROOM, up=up, some=not up)
-    if law is None or law.loss.size == 0 or not np.isfinite(jumps.log_number).any():
+    law = rest = _law(small, tilts, _ROOM, up=up)
+    if law is None or law.loss.size == 0 or not np.isfinite(log_number).any():
         return law
     unit = 3.0 * scale / _DENSE
-    top = max(float(law.loss[-1]), 0.0) + 6.0 * float(jumps.loss[-1])
-    below = max(-float(law.loss[0]), 0.0)
+    below, top = max(-float(law.loss[0]), 0.0), max(float(law.loss[-1]), 0.0) + 6.0 * float(jumps[-1])
     grid = np.asarray(sparse(math.ceil(below / unit), math.ceil(top / unit), _DENSE) * unit, dtype=float)
-    sums = _sums(jumps, grid, up=up)
-    shift = len(sums) * jumps.shift
+    sums = _sums(jumps, log_number, _INF if kind is None else float(small.kinds.uses[kind]), grid, up=up)
+    shift *= len(sums)
     if up:
         loss, log_number = (np.concatenate(x) for x in zip(*sums, strict=True))
         sums = [_moved(loss, log_number, grid, up=True)]
     parts, ends = [law[:2]], np.logaddexp(law.ends, math.log(_REST[True]))
     for j, (jump, log_number) in enumerate(sums, start=1):
-        if jumps.kind is not None:
-            rest = _law(small.fewer(jumps.kind, j), tilts, _ROOM, up=up, some=not up)
+        if kind is not None:
+            uses = small.kinds.uses - j * (np.arange(small.kinds.uses.size) == kind)
+            rest = _law(small._replace(kinds=small.kinds._replace(uses=uses)), tilts, _ROOM, up=up)
         if rest is None:
             return None
         loss, log_p = _moved(rest.loss, rest.log_p, grid[::4], up=up)

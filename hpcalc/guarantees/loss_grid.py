@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.guarantees.tradeoff import least_masses
-from hpcalc.logspace import Array, Indices, Mask, distinct, log1mexp, logaddexp, logsubexp
+from hpcalc.logspace import Array, Indices, distinct, log1mexp, logaddexp, logsubexp
 
 _INF = math.inf
 LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
@@ -33,27 +33,22 @@ _DENSE_OF_MANY = 250  # as many where there are many kinds of steps: costs a 1e-
 _FEW = 16  # kinds of steps that are not many
 
 
-@dataclass(frozen=True)
-class Kinds:
+class Kinds(NamedTuple):
     """How often each kind of step is used; a kind is one of the steps, or a mixture of one and the next."""
 
     left: Indices  # which step
     share: Array  # weight of the step after it
-    count: Array  # how often the kind is used
-
-    def take(self, some: Mask) -> Kinds:
-        """Some of the kinds."""
-        return Kinds(self.left[some], self.share[some], self.count[some])
+    uses: Array
 
     @property
     def total(self) -> float:
         """How many uses there are."""
-        return float(np.sum(self.count))
+        return float(np.sum(self.uses))
 
     def per_step(self, steps: int) -> Array:
         """Expected uses of each step."""
-        ahead = self.count * self.share
-        out = np.bincount(self.left, self.count - ahead, steps) + np.bincount(self.left + 1, ahead, steps)[:steps]
+        ahead = self.uses * self.share
+        out = np.bincount(self.left, self.uses - ahead, steps) + np.bincount(self.left + 1, ahead, steps)[:steps]
         return np.asarray(out, dtype=float)
 
     def mixed(self, log_value: Array) -> Array:
@@ -63,18 +58,11 @@ class Kinds:
         with np.errstate(divide="ignore"):
             return logaddexp(np.log1p(-share) + log_value[self.left], np.log(share) + log_value[after])
 
-    def tilted(self, log_moment: Array) -> tuple[float, Kinds]:
-        """All uses' cumulant, and the kinds once the steps' masses are tilted, from the steps' log-moments."""
-        own, after = self.mixed(log_moment), np.minimum(self.left + 1, len(log_moment) - 1)
-        gain = np.exp(np.where(self.share > 0.0, log_moment[after] - own, 0.0))
-        return float(self.count @ own), replace(self, share=self.share * gain)
 
+class Losses(NamedTuple):
+    """Laws of several steps on one grid: at ``cells`` times ``step`` each (row) has the P-mass ``exp(log_mass)``."""
 
-@dataclass(frozen=True)
-class Losses:
-    """Laws of several steps on one grid: at ``index`` times ``step`` each (row) has the P-mass ``exp(log_mass)``."""
-
-    index: Indices
+    cells: Indices
     step: float
     log_mass: Array
     kinds: Kinds
@@ -83,17 +71,7 @@ class Losses:
     @property
     def loss(self) -> Array:
         """The losses themselves."""
-        return np.asarray(self.index * self.step, dtype=float)
-
-    @property
-    def uses(self) -> Array:
-        """Expected uses of each step."""
-        return self.kinds.per_step(len(self.log_mass))
-
-    def fewer(self, kind: int, uses: int) -> Losses:
-        """That many uses of a kind fewer."""
-        count = self.kinds.count - uses * (np.arange(self.kinds.count.size) == kind)
-        return replace(self, kinds=replace(self.kinds, count=count))
+        return np.asarray(self.cells * self.step, dtype=float)
 
     def tilted(self, alpha: float) -> tuple[float, Array, Kinds]:
         """The total's cumulant at alpha, the steps' normalised tilted masses, and the kinds after the tilt."""
@@ -101,8 +79,11 @@ class Losses:
         top = np.max(x, axis=1, keepdims=True)
         weight = np.exp(np.maximum(x - top, -300.0))  # denormal numbers are slow
         sums = np.sum(weight, axis=1, keepdims=True)
-        cumulant, kinds = self.kinds.tilted((top + np.log(sums))[:, 0])
-        return cumulant, weight / sums, kinds
+        left, share, uses = self.kinds
+        log_moment = (top + np.log(sums))[:, 0]
+        own, after = self.kinds.mixed(log_moment), np.minimum(left + 1, len(log_moment) - 1)
+        gain = np.exp(np.where(share > 0.0, log_moment[after] - own, 0.0))
+        return float(uses @ own), weight / sums, Kinds(left, share * gain, uses)
 
 
 def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indices:
@@ -119,25 +100,13 @@ def sparse(bottom: int, top: int, dense: int, extra: Sequence[int] = ()) -> Indi
 
 def reaches(sources: Sequence[Guarantee], count: float, log_tail: float) -> tuple[float, float]:
     """How far below and above 0 the losses go but for ``e^log_tail`` in all uses together; inf beyond any grid."""
-    log_tail -= math.log(count)
-    more = 1.0 if len(sources) <= _FEW else 1.1  # then most of the others need not be looked at
-    far = [0.0, 0.0]
+    x, far = np.geomspace(1e-9, 1e9, 400), np.zeros(2, dtype=int)
     for source in sources:
-        for side, sign in enumerate((-1.0, 1.0)):
-
-            def beyond(x: Array, source: Guarantee = source, sign: float = sign) -> Mask:
-                t = source.loss_tails(sign * x)
-                return np.asarray((t.p_above if sign > 0.0 else t.q_below) <= log_tail)
-
-            if not beyond(np.array([far[side]])).all():
-                x = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 64)])
-                for _ in range(2):
-                    first = max(int(np.argmax(beyond(x))), 1)
-                    if not beyond(x[first:]).any():
-                        return _INF, _INF
-                    x = np.linspace(x[first - 1], x[first], 64)
-                far[side] = more * float(x[-1])
-    return far[0], far[1]
+        tails = source.loss_tails(np.concatenate([-x, x]))
+        inside = np.stack([tails.q_below[: x.size], tails.p_above[x.size :]]) > log_tail - math.log(count)
+        far = np.maximum(far, np.count_nonzero(inside, axis=1))
+    bottom, top = np.append(x, _INF)[far].tolist()
+    return bottom, top
 
 
 def _grid(sources: Sequence[Guarantee], count: float, step: float, log_tail: float) -> Indices:
@@ -165,9 +134,8 @@ def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
     """A grid of losses that dominates each step (reference [1], Algorithm 1, written with cell masses)."""
     index = _grid(sources, kinds.total, step, LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
-    masses = [_cell_masses(source, loss) for source in sources]
-    below_to_above = [np.array([pair[i] for pair in masses]) for i in (0, 1)]
-    log_p, log_q = (mass[:, 1:-1] for mass in below_to_above)
+    masses = np.stack([_cell_masses(source, loss) for source in sources], axis=1)
+    log_p, log_q = masses[:, :, 1:-1]
     with np.errstate(invalid="ignore"):
         # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
         # (1-w) e^-l + w e^-(l+width) = Q/P
@@ -177,8 +145,7 @@ def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
         log_mass = np.concatenate([np.log1p(-share) + log_p, np.full((len(sources), 1), -_INF)], axis=1)
         log_mass[:, 1:] = logaddexp(log_mass[:, 1:], np.log(share) + log_p)
     # what leaves the grid on either side counts as an infinite loss
-    outside = [kinds.mixed(logaddexp(mass[:, 0], mass[:, -1])) for mass in below_to_above]
-    finite_p, finite_q = (float(kinds.count @ log1mexp(rest)) for rest in outside)
+    finite_p, finite_q = (float(kinds.uses @ log1mexp(kinds.mixed(logaddexp(m[:, 0], m[:, -1])))) for m in masses)
     return Losses(index, step, log_mass, kinds, (finite_p, finite_q))
 
 

@@ -257,12 +257,11 @@ def _within(loss: Array, at: float, inside: Array) -> Array:
     return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
 
 
+_TAYLOR = [1.0 / math.factorial(k) for k in range(12, 1, -1)]
+
+
 def exp_minus_line(x: Array) -> Array:
     """``e^x - 1 - x`` without cancellation near 0 (Taylor below 0.1)."""
     near = np.abs(x) < 0.1
-    y = np.where(near, x, 0.0)
-    series = np.zeros_like(y)
-    for j in range(12, 2, -1):
-        series = y / j * (1.0 + series)
     with np.errstate(over="ignore"):
-        return np.asarray(np.where(near, 0.5 * y * y * (1.0 + series), np.expm1(x) - x), dtype=float)
+        return np.where(near, x * x * np.polyval(_TAYLOR, np.where(near, x, 0.0)), np.expm1(x) - x)
