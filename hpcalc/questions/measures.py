@@ -77,25 +77,20 @@ def best_score(law: Law, scores: Iterable[float], *, minimize: bool = False) -> 
     below = np.concatenate([[0], np.cumsum(counts)])
     with np.errstate(divide="ignore"):
         edges = Prob(np.log((sample.size - below) / sample.size), np.log(below / sample.size))
-    given = modified(law, at_least_one=True)
-    log_width = np.log(counts / sample.size)
+    given, log_width = modified(law, at_least_one=True), np.log(counts / sample.size)
     weights = np.exp(given.log_block(edges.take(slice(1, None)), edges.take(slice(None, -1)), log_width))
     weights /= weights.sum()
     top = float(weights[-1])
     if minimize:
         values, weights = -values[::-1], weights[::-1]
-    cumulative = np.cumsum(weights)
-
-    def at(p: float) -> float:
-        # rounding in the sum must not push a quantile to the next score
-        index = int(np.searchsorted(cumulative, p * (1.0 - 1e-12)))
-        return float(values[min(index, values.size - 1)])
-
+    # rounding in the sum must not push a quantile to the next score
+    places = np.searchsorted(np.cumsum(weights), np.array([0.5, 0.05, 0.95]) * (1.0 - 1e-12))
+    median, low, high = values[np.minimum(places, values.size - 1)].tolist()
     # summed from the best end, the differences to one fixed score keep their digits
     shift = float(values[-1])
     expected = shift + math.fsum(((values - shift) * weights).tolist())
     single = math.fsum(sample.tolist()) / sample.size
-    return BestScore(expected, at(0.5), at(0.05), at(0.95), single, int(sample.size), top)
+    return BestScore(expected, median, low, high, single, int(sample.size), top)
 
 
 @dataclass(frozen=True)
@@ -159,9 +154,8 @@ class Aims:
 
     def told(self, goal: str, runs: RunCount) -> tuple[str, str, str]:
         """The goal in words: a superlative, the measure, a law's value."""
-        _, most, name, digits = _GOALS[goal]
-        worth = runs.mean if goal == "runs" else self.worth(goal, runs)
-        return most, name, f"{-worth if goal == 'score' and self.minimize else worth:{digits}}"
+        key, most, name, digits = _GOALS[goal]
+        return most, name, f"{runs.mean if goal == 'runs' else self.fields(runs).get(key, -math.inf):{digits}}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

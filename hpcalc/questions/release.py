@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -26,13 +26,13 @@ from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
 from hpcalc.errors import NoFiniteBound
-from hpcalc.guarantees import compose
+from hpcalc.guarantees import Guarantee, compose
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
-from hpcalc.questions.rows import Priced, curve_points, head, many_orders, upper
+from hpcalc.questions.rows import Priced, curve_points, head, known, many_orders, upper
 
 _BEYOND = 10.0  # log delta is followed so much further down than asked; what is left is added to delta
 _NODES = 1e-2  # of delta, between nodes of a search's profile
@@ -66,20 +66,17 @@ def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
     """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta."""
     floor = log_delta - _BEYOND
     exact = [bound for bound in bounds if isinstance(bound, ExactBound)]
-    others = [bound for bound in bounds if not isinstance(bound, ExactBound)]
     # Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller
-    if others and not any(bound.attained for bound in exact):
-        others = [min(others, key=lambda bound: bound.epsilon(log_delta).value)]
-    elif exact:
-        others = []
+    alone = any(bound.attained for bound in exact)
+    others = [bound for bound in bounds if not (alone or isinstance(bound, ExactBound))]
+    least = [bound.log_profile for bound in sorted(others, key=lambda bound: bound.epsilon(log_delta).value)[:1]]
+
+    def profile(side: int) -> Callable[[Array], Array]:
+        known = [*(one.profile_of(side, floor) for one in exact), *least]
+        return lambda epsilons: np.asarray(np.min([one(epsilons) for one in known], axis=0), dtype=float)
+
     sides = range(max([len(bound.directions) for bound in exact], default=1))
-
-    def profile(known: Sequence[Callable[[Array], Array]], epsilons: Array) -> Array:
-        return np.asarray(np.min([one(epsilons) for one in known], axis=0), dtype=float)
-
-    theirs = [bound.log_profile for bound in others]
-    profiles = [partial(profile, [*(one.profile_of(i, floor) for one in exact), *theirs]) for i in sides]
-    return profile_pair(profiles, _NODES, floor=floor, pieces=12)
+    return profile_pair([*map(profile, sides)], _NODES, floor=floor, pieces=12)
 
 
 def everything(
@@ -95,30 +92,30 @@ def everything(
         pair = composed(pair, pair, floor=floor)
         pair = composed(pair, search, floor=floor) if bit == "1" else pair
     final = pair_of(compose(*asked.then), tolerance) if asked.then else None
+    curves = tuple(_curves(bounds, asked)) if asked.subset is None else ()
     if asked.subset is not None and final is not None and asked.then_on == "rest":
-        return Everything(then_on_the_rest(pair, final, asked.subset, floor=floor), ())
-    if asked.subset is not None:
-        pair = on_a_sample(pair, asked.subset)
-    whole = pair if final is None else composed(pair, final, floor=floor)
-    return Everything(whole, () if asked.subset is not None else tuple(_curves(bounds, asked)))
+        return Everything(then_on_the_rest(pair, final, asked.subset, floor=floor), curves)
+    pair = pair if asked.subset is None else on_a_sample(pair, asked.subset)
+    return Everything(pair if final is None else composed(pair, final, floor=floor), curves)
 
 
 def _curves(bounds: Sequence[Bound], asked: Asked) -> Iterator[RenyiCurve]:
     """Rényi curves of all searches and of what follows them."""
+
+    def whole(one: RenyiCurve) -> RenyiCurve:
+        return RenyiCurve(lambda orders: _sum(asked.searches * one.rdp(orders), asked.then, orders), one.orders)
+
     for bound in bounds:
         # a curve that holds outside an event only does not add up like the others
         if isinstance(bound, RenyiBound) and bound.curve.log_added_delta == -math.inf:
-            order = epsilon_from_rdp(_whole_curve(bound.curve, asked), asked.log_delta).order
+            order = epsilon_from_rdp(whole(bound.curve), asked.log_delta).order
             if isinstance(bound, RefinedRenyi) and order is not None:
                 bound = bound.sharpened(np.array([order]))
-            yield _whole_curve(bound.curve, asked)
+            yield whole(bound.curve)
 
 
-def _whole_curve(one: RenyiCurve, asked: Asked) -> RenyiCurve:
-    def rdp(orders: Array) -> Array:
-        return np.asarray(sum((part.rdp(orders) for part in asked.then), asked.searches * one.rdp(orders)), dtype=float)
-
-    return RenyiCurve(rdp, one.orders)
+def _sum(first: Array | float, parts: Iterable[Guarantee | Everything], orders: Array) -> Array:
+    return np.asarray(sum((np.asarray(part.rdp(orders)) for part in parts), first), dtype=float)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,41 +141,31 @@ class TotalResult(Priced):
         return [] if values is None else curve_points(many_orders(), values)
 
     def document(self) -> dict[str, Any]:
-        epsilon = upper(self.epsilon)
-        out: dict[str, Any] = {
-            **head("bound"),
-            "base": {"cases": list(self.parts)},
-            "delta": self.delta,
-            "epsilon": epsilon,
-            "method": "refined-region",
-            "single_run": {"epsilon": None},
-            "lower_bound": {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"},
-            "bounds": [{"method": "refined-region", "epsilon": epsilon, "conversion": self.answer.rule}],
-            "total": list(self.parts),
-            **self.limit(),
-        }
-        if epsilon is None:
-            out["reason"] = "no bound is finite at this delta: give a larger delta"
-        item = "Each case's list holds, and nothing but what the cases release is released."
-        return {**out, "assumptions": [item], "warnings": []}
+        epsilon, method = upper(self.epsilon), Everything.name
+        lower = {"epsilon": None, "mechanism": None, "reason": "no mechanism of a total is known"}
+        only = {"method": method, "epsilon": epsilon, "conversion": self.answer.rule}
+        reason = "no bound is finite at this delta: give a larger delta"
+        return {
+            **head("bound"), "base": {"cases": list(self.parts)}, "delta": self.delta, "epsilon": epsilon,
+            "method": method, "single_run": {"epsilon": None}, "lower_bound": lower, "bounds": [only],
+            "total": list(self.parts), **self.limit(), **known(reason=reason if epsilon is None else None),
+            "assumptions": ["Each case's list holds, and nothing but what the cases release is released."],
+            "warnings": [],
+        }  # fmt: skip
 
 
 def total(
     results: Mapping[str, Any], *, delta: float, conversion: str = "best", max_epsilon: float | None = None
 ) -> TotalResult:
     """What several answers of ``bound``, by name, cost together, where all of them are released."""
-    log_delta, parts = Asked(delta).log_delta, []
+    asked, parts = Asked(delta), []
     for name, result in results.items():
         sources = [item.source for item in getattr(result, "bounds", ())]
         if not sources:
             raise NoFiniteBound(f"no finite total: {name} has no finite bound")
         # what a case releases beside one search stands behind its one bound already
-        known = sources[0]
-        parts.append(known if isinstance(known, Everything) else everything(sources, Asked(delta)))
-    pair = reduce(partial(composed, floor=log_delta - _BEYOND), [part.pair for part in parts])
-
-    def rdp(orders: Array) -> Array:
-        return np.asarray(sum(np.asarray(part.rdp(orders)) for part in parts), dtype=float)
-
-    whole = Everything(pair, (RenyiCurve(rdp),) if all(part.curves for part in parts) else ())
-    return TotalResult(tuple(results), delta, whole, whole.epsilon(log_delta, conversion), max_epsilon)
+        parts.append(sources[0] if isinstance(sources[0], Everything) else everything(sources, asked))
+    pair = reduce(partial(composed, floor=asked.log_delta - _BEYOND), [part.pair for part in parts])
+    curve = RenyiCurve(lambda orders: _sum(0.0, parts, orders))
+    whole = Everything(pair, (curve,) if all(part.curves for part in parts) else ())
+    return TotalResult(tuple(results), delta, whole, whole.epsilon(asked.log_delta, conversion), max_epsilon)

@@ -13,11 +13,11 @@ import numpy as np
 from hpcalc.bounds import Bound, ProfileBound, bounds_for
 from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion, epsilon_at
-from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.errors import NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
-from hpcalc.logspace import Array, Lower, Prob, Upper, distinct, significant
+from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
@@ -81,9 +81,7 @@ class BoundResult(Priced):
         """The smallest valid bound; None if none is finite."""
         least = min((bound.epsilon for bound in self.bounds), default=math.inf)
         level = [bound for bound in self.bounds if bound.epsilon <= least * (1.0 + 1e-9) < math.inf]
-        for name in _PREFERENCE:
-            level = [bound for bound in level if bound.method == name] or level
-        return level[0] if level else None
+        return min(level, key=lambda bound: [*_PREFERENCE, bound.method].index(bound.method), default=None)
 
     @property
     def epsilon(self) -> float:
@@ -94,7 +92,7 @@ class BoundResult(Priced):
         """Why no bound is finite; found out where it is asked for, as a search for the smallest δ takes long."""
         if self.best is not None or (self.search is not None and self.search < math.inf):
             return None
-        return _why_not(self.base, self.runs, self.asked, [item.source for item in self.bounds])
+        return _why_not(self.base, self.asked, [item.source for item in self.bounds])
 
     @property
     def exact(self) -> bool:
@@ -147,24 +145,20 @@ class BoundResult(Priced):
         return np.where(epsilons >= self.epsilon, np.minimum(out, self.asked.log_delta), out)
 
     def document(self) -> dict[str, Any]:
-        best = self.best
-        out = {**head("bound"), "base": self.base.describe(), "law": law_document(self.runs)}
-        out |= {**self.asked.document(), "delta": self.delta, "epsilon": upper(self.epsilon)}
-        if best is None:
-            out["reason"] = self.reason or "no bound is finite under this guarantee"
-        out["method"] = best.method if best is not None else None
-        out["exact"] = self.exact
-        out["single_run"] = {"epsilon": upper(self.single_run.value)}
-        if self.composition is not None:
-            out["composition"] = {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
-        out["lower_bound"] = _lower_document(self.lower, self.asked.no_mechanism)
-        search = None if self.search is None else {"epsilon": upper(self.search)}
-        out |= {**known(search=search, candidates=list(self.candidates) or None), **self.limit()}
-        out["bounds"] = [item.document() for item in self.bounds]
-        out["rdp"] = self.rdp_curve()
-        out["assumptions"] = list(assumptions(self.base, self.runs, self.asked))
-        out["warnings"] = list(self.warnings)
-        return out | ({"explain": _explanation(self)} if self.explain else {})
+        best, search = self.best, None if self.search is None else {"epsilon": upper(self.search)}
+        paid = self.composition and {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
+        why = None if best is not None else self.reason or "no bound is finite under this guarantee"
+        return {
+            **head("bound"), "base": self.base.describe(), "law": law_document(self.runs), **self.asked.document(),
+            "delta": self.delta, "epsilon": upper(self.epsilon), **known(reason=why),
+            "method": None if best is None else best.method, "exact": self.exact,
+            "single_run": {"epsilon": upper(self.single_run.value)}, **known(composition=paid),
+            "lower_bound": _lower_document(self.lower, self.asked.no_mechanism),
+            **known(search=search, candidates=list(self.candidates) or None), **self.limit(),
+            "bounds": [item.document() for item in self.bounds], "rdp": self.rdp_curve(),
+            "assumptions": list(assumptions(self.base, self.runs, self.asked)), "warnings": list(self.warnings),
+            **({"explain": _explanation(self)} if self.explain else {}),
+        }  # fmt: skip
 
 
 def _lower_document(lower: LowerBound | None, reason: str) -> dict[str, Any]:
@@ -260,8 +254,7 @@ def bound(
     (4.226, 'refined-rdp', 4.225)
     """
     asked = Asked(delta, method, conversion, orders, searches, subset, then, then_on, density, examples, unit)
-    if max_epsilon is not None and not max_epsilon >= 0.0:
-        raise InvalidInput("max_epsilon", max_epsilon, "give a limit >= 0")
+    require(("max_epsilon", max_epsilon, max_epsilon is None or max_epsilon >= 0.0, "give a limit >= 0"))
     limit = None if max_epsilon is None else float(max_epsilon)
     return replace(search_cost(base, runs, asked, lower, progress), max_epsilon=limit, explain=explain)
 
@@ -314,14 +307,14 @@ def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress
         progress(i + 1, len(base.parts) + 1)
 
 
-def _why_not(base: Guarantee, runs: RunCount, asked: Asked, sources: list[Bound]) -> str:
+def _why_not(base: Guarantee, asked: Asked, sources: list[Bound]) -> str:
     """Why no bound is finite."""
     if not base.finite:
         told = ", ".join(f"{key} {value}" for key, value in base.describe().items())
         return f"one run has no finite privacy guarantee ({told}): give noise > 0 and finite parameters"
     if asked.delta == 0.0 and base.pure_epsilon == math.inf:
         return "delta = 0 needs a pure guarantee (--pure, --laplace, an RDP point at order inf): give delta > 0"
-    least = _least_delta(base, runs, sources)
+    least = _least_delta(sources)
     if least is not None and least > asked.delta:
         way_out = f"give --delta {least:g}, or the base as DP-SGD or a curve"
         return f"the smallest delta with a finite answer is {least:g}: {way_out}"
@@ -330,23 +323,15 @@ def _why_not(base: Guarantee, runs: RunCount, asked: Asked, sources: list[Bound]
     return "no bound is finite at this delta: give a larger delta"
 
 
-def _least_delta(base: Guarantee, runs: RunCount, sources: list[Bound]) -> float | None:
+def _least_delta(sources: list[Bound]) -> float | None:
     """The smallest δ with a finite ε, rounded up to three digits so that it has one; None where that is not known.
 
-    Some run falls, with probability ``1 - f(1-δ0)``, where the other input never does: δ0 is what one run's δ stays
-    above at every ε.
+    The search's δ stays above it at every ε: some run falls that often where the other input never does.
     """
-    far = np.array([1e9])
-    floor = math.exp(float(base.log_profile(far)[0]))
-    if not 0.0 < floor < 1.0:
-        return None
-    ends = [float(source.log_profile(far)[0]) for source in sources if isinstance(source, ProfileBound)]
-    if isinstance(runs, Law):
-        ends.append(float(runs.success(Prob.from_u(np.array([floor]))).log_u[0]))
-    for log_least in sorted(ends):
+    for log_least in sorted(float(source.log_profile(np.array([1e9]))[0]) for source in sources):
         least = significant(Upper(math.exp(log_least)), 3)
         for _ in range(2):
-            if least < 1.0 and any(source.epsilon(math.log(least)).value < math.inf for source in sources):
+            if 0.0 < least < 1.0 and any(source.epsilon(math.log(least)).value < math.inf for source in sources):
                 return least
             least = significant(Upper(least * (1.0 + 1e-9)), 3)
     return None

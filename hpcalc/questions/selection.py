@@ -31,7 +31,7 @@ from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.measures import Aims
-from hpcalc.questions.rows import head, known, law_document, length_fields
+from hpcalc.questions.rows import finite, head, known, law_document, length_fields
 from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import Accountant, Solution, at_mean, law_of_success
 from hpcalc.solve import Grid, least_passing
@@ -205,18 +205,16 @@ class _Finder:
         return best if best.error is not None else Choice("best-of-k", None, self.noise, family=family, reason=reason)
 
     def _at(self, law: Solution) -> Choice:
-        error, scale, reason = None, None, law.reason
+        error, scale, reason = None, math.inf, law.reason
         if isinstance(law.runs, Law):
             self.ask.tick()
-            scale = self._scale(law.runs) * self.sensitivity
-            if scale == math.inf:
-                scale, reason = None, "no noise is enough for this ε"
-            else:
+            scale, reason = self._scale(law.runs) * self.sensitivity, "no noise is enough for this ε"
+            if scale < math.inf:
                 error = best_of_k_error(law.runs, self.candidates, scale, self.noise, self.fail)
                 reason = None if error is not None else _TOO_OFTEN
         elif law.runs is not None:
             reason = "it releases the first accepted run"
-        return Choice("best-of-k", error, self.noise, scale, law.family, law.runs, reason)
+        return Choice("best-of-k", error, self.noise, finite(scale), law.family, law.runs, reason)
 
     def _scale(self, law: Law) -> float:
         """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""
