@@ -49,7 +49,7 @@ def execute(command: Command, typed: Layer) -> int:
     _write(cases, {"cases": documents} if listed else documents[0])
     for case, result in good:
         if case["plot"] == "-":
-            write_stdout(f"\n{result.plot('-') or ''}")
+            write_stdout(f"\n{result.plot('-')}")
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
     return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0

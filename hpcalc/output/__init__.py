@@ -43,7 +43,7 @@ def render(
 
 
 def show(answer: Any, how: str, path: str | None = None) -> Any:
-    """An answer in a notebook: a ``summary`` of two lines, ``html``, ``markdown``, or a ``picture``, also as a file."""
+    """An answer by itself: a ``summary`` of two lines, ``html``, ``markdown``, or a ``picture``, also as a file."""
     if how == "picture":
         from hpcalc.output.plots import picture
 

@@ -13,6 +13,7 @@ from hpcalc.errors import InvalidInput, MissingExtra
 from hpcalc.files import write_file
 from hpcalc.output.panels import Axis, Panel, Series, panels_of
 from hpcalc.output.streams import stdout_encoding, terminal_width
+from hpcalc.output.textchart import text_charts
 
 # Okabe and Ito's palette and two more: told apart in grey, too, by line styles and markers. The first is what a search
 # is held against; the others are the laws of hpcalc.output.panels.
@@ -32,30 +33,6 @@ _SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def plot_result(result: Any, target: str) -> str:
-    """Draw an answer into a file that ends in .svg, .png or .pdf; for ``"-"`` return a chart of text."""
-    if target == "-":
-        from hpcalc.output.textchart import text_charts
-
-        return text_charts(panels_of(result), terminal_width() or 80, stdout_encoding())
-    kind = Path(target).suffix.lower().lstrip(".")
-    if kind not in _KINDS:
-        raise InvalidInput("plot", target, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
-    if data := figure_of(result, kind):
-        write_file(target, data)
-    return ""
-
-
-def figure_of(result: Any, kind: str) -> bytes:
-    """The figure of an answer as a file's content (``svg``, ``png`` or ``pdf``), empty for what has no picture."""
-    panels = panels_of(result)
-    buffer = io.BytesIO()
-    if panels:
-        with make_figure(panels) as figure:
-            figure.savefig(buffer, format=kind, metadata=_KINDS[kind])
-    return buffer.getvalue()
-
-
 class Picture(NamedTuple):
     """A drawn answer, which a notebook shows by itself; ``svg`` is its text."""
 
@@ -68,12 +45,22 @@ class Picture(NamedTuple):
         return self.svg
 
 
-def picture(answer: Any, path: str | None) -> Picture | str | None:
-    """Draw an answer, into a file or for the notebook to show; None where a file was written or nothing is drawn."""
-    if path is not None:
-        return plot_result(answer, path) or None
-    data = figure_of(answer, "svg")
-    return Picture(data.decode()) if data else None
+def picture(answer: Any, path: str | None = None) -> Picture | str | None:
+    """Draw an answer into a file, for ``"-"`` as a chart of text, else for a notebook; None where nothing is left."""
+    panels, buffer = panels_of(answer), io.BytesIO()
+    if path == "-":
+        return text_charts(panels, terminal_width() or 80, stdout_encoding())
+    kind = "svg" if path is None else Path(path).suffix.lower().lstrip(".")
+    if kind not in _KINDS:
+        raise InvalidInput("plot", path, "give a file name that ends in .svg, .png or .pdf, or - for the terminal")
+    if not panels:
+        return None
+    with make_figure(panels) as figure:
+        figure.savefig(buffer, format=kind, metadata=_KINDS[kind])
+    if path is None:
+        return Picture(buffer.getvalue().decode())
+    write_file(path, buffer.getvalue())
+    return None
 
 
 @contextmanager

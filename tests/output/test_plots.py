@@ -16,7 +16,7 @@ import pytest
 
 import hpcalc as hp
 from hpcalc.output.panels import ONE_RUN, Axis, Panel, Series, panels_of
-from hpcalc.output.plots import make_figure, plot_result
+from hpcalc.output.plots import make_figure, picture
 from hpcalc.output.textchart import text_chart, text_charts
 
 TNB = hp.TruncatedNegativeBinomial
@@ -176,7 +176,7 @@ def test_unusual_answers_are_drawn(ask: Callable[[], object]) -> None:
 
 
 def test_what_has_no_picture_draws_nothing(tmp_path: Path) -> None:
-    assert plot_result(object(), str(tmp_path / "none.svg")) == plot_result(object(), "-") == ""
+    assert (picture(object(), str(tmp_path / "none.svg")), picture(object(), "-")) == (None, "")
     assert not list(tmp_path.iterdir())
 
 
@@ -230,7 +230,7 @@ def test_ticks_are_round_and_in_order() -> None:
 def test_the_same_answer_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
     first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind.upper()}"
     for path in (first, second):
-        assert plot_result(answered("utility"), str(path)) == ""
+        assert picture(answered("utility"), str(path)) is None
     data = first.read_bytes()
     assert data == second.read_bytes()
     assert data.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[kind])
@@ -248,7 +248,7 @@ def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> 
 
     shown = Path(__file__).parents[1] / "pictures" / "laws.svg"
     answer = hp.compare(hp.ZCDP(0.1), at_epsilon=4.0, success_rate=0.01, lower=False, curves=True)
-    plot_result(answer, str(tmp_path / "laws.svg"))
+    picture(answer, str(tmp_path / "laws.svg"))
     assert curves(shown) == curves(tmp_path / "laws.svg") > 30
     readme = Path(__file__).parents[2] / "README.md"
     assert "tests/pictures/laws.svg" in readme.read_text(encoding="utf-8")
@@ -276,11 +276,11 @@ def test_labels_stay_inside_the_figure_and_apart(kind: str, size: float) -> None
 @pytest.mark.parametrize("name", ["a.gif", "a", "svg", ""])
 def test_other_endings_are_refused(name: str) -> None:
     with pytest.raises(hp.InvalidInput, match=r"\.svg, \.png or \.pdf"):
-        plot_result(answered("utility"), name)
+        picture(answered("utility"), name)
 
 
 def test_without_matplotlib_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(hp.MissingExtra, match=r"^[^\n]*hpcalc\[plot\][^\n]*$"):
-        plot_result(answered("utility"), str(tmp_path / "a.svg"))
-    assert plot_result(answered("utility"), "-")
+        picture(answered("utility"), str(tmp_path / "a.svg"))
+    assert picture(answered("utility"), "-")
