@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hpcalc.bounds.conditional import RefinedConditional, epsilon_score, search
-from hpcalc.guarantees import ZCDP, Gaussian, Guarantee
+from hpcalc.bounds.conditional import epsilon_score, search
+from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, Laplace
 from hpcalc.logspace import Array, Prob
 from hpcalc.lower.few_outcomes import few_outcomes
 from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
@@ -36,8 +36,10 @@ def conditional_lower_bound(base: Guarantee, accept: float, log_delta: float) ->
     Rényi curve is known, the top block and the bad outcome of a mechanism of three outcomes.
     """
     if log_delta == -math.inf:
-        least = RefinedConditional(base, accept).pure_epsilon if _has_pair(base) else math.inf
-        return LowerBound(rounded_down(least, log_delta), DOMINATING) if least < math.inf else None
+        p = Prob.from_u(np.array([accept]))
+        pairs = _attained(base) if base.pure_epsilon < math.inf else ()
+        least = max((base.pure_epsilon + float((region(p).log_u - p.log_u)[0]) for region, _ in pairs), default=None)
+        return None if least is None else LowerBound(rounded_down(least, log_delta), DOMINATING)
     found: list[LowerBound] = []
     if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
@@ -54,18 +56,13 @@ def _attained(base: Guarantee) -> Iterator[tuple[Callable[[Prob], Prob], str]]:
     """Regions of real pairs that meet the guarantee, with their names."""
     if isinstance(base, ZCDP) and 0.0 < base.rho < 1e6:
         yield Gaussian(1.0 / math.sqrt(2.0 * base.rho)).region, "Gaussian"
-    if _has_pair(base) and not base.core.has_own_pair:
+    if isinstance(base, (Gaussian, Laplace)):
         yield base.region, DOMINATING
-    elif base.core.has_own_pair:
-        for direction in (0, 1):
+    elif base.exact_profile or base.core.has_own_pair:
+        for direction in (0, 1):  # a mechanism on a grid need not be symmetric where the base is
             curve = base.attained_tradeoff(direction)
             if curve is not None:
                 yield _polygon(curve.x.complement(), curve.w.complement()), DOMINATING
-
-
-def _has_pair(base: Guarantee) -> bool:
-    """Whether the region is a mechanism's, not that of a pair which only dominates."""
-    return base.exact_profile and (base.loss_attained or base.attained_tradeoff() is not None)
 
 
 def _polygon(u: Prob, v: Prob) -> Callable[[Prob], Prob]:

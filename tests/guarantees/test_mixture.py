@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from enumerated import as_pair, excess, exchanged, mixed, random_two, renyi
 
+from hpcalc.bounds.conditional import RefinedConditional
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, compose
 from hpcalc.guarantees.mixture import Mixture
@@ -67,6 +68,9 @@ def test_equal_settings_are_one_setting():
     np.testing.assert_allclose(mixture.rdp([1.0001, 2.0, 1e6]), Gaussian(2.0).rdp([1.0001, 2.0, 1e6]), rtol=1e-9)
     u = Prob.from_u(np.array([1e-9, 0.01, 0.5]))
     np.testing.assert_allclose(mixture.region(u).log_u, Gaussian(2.0).region(u).log_u, atol=3e-3)
+    # a pair that only dominates proves no lower bound
+    most = RefinedConditional(Gaussian(2.0), 0.1).epsilon(math.log(1e-6)).value
+    assert most * (1.0 - 1e-3) < conditional_lower_bound(mixture, 0.1, math.log(1e-6)).epsilon < most
 
 
 def test_settings_known_by_their_curve_only():
