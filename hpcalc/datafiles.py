@@ -1,8 +1,7 @@
-"""What a file of data means: Rényi curves, privacy profiles, laws of K, scores, candidates, training histories.
+"""What a file of data means: Rényi curves, privacy profiles, laws of K, scores, training histories.
 
-Every shape is brought into rows of named values first (:func:`_rows`), whoever wrote the file. What is harmless is put
-right (order of the points, a point given twice alike, an order of 1) with a warning where the reader should know; what
-is not is refused (a point given twice with different values, a profile that increases, negative values, NaN).
+Every shape is brought into rows of named values first, whoever wrote the file. What is harmless is put right, with a
+warning where the reader should know; what is not is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What can go wrong, and the exit code each kind stands for.
 
-Every error a user can cause is an :class:`HpcalcError`. Its text is one or two lines that name the option (or
-parameter), the value that was given and the remedy; the command line prints it as it is, the Python API raises it.
+The text of an error is one or two lines that name the option (or parameter), the value that was given and the remedy.
 """
 
 from __future__ import annotations

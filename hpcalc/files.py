@@ -1,9 +1,7 @@
 """Files in and out: one reader for YAML, JSON and CSV, one writer.
 
-A file is untrusted text. It is read into a tree of named texts that know their line (:func:`read_tree`): no YAML tag is
-constructed, no key is taken twice, sizes, nesting and aliases are limited. Every number is read from its own text, so
-that ``1e-6`` is a number in YAML too, ``nan`` never passes and a positive number too small for a double stays positive.
-What the numbers in a file mean stands in :mod:`hpcalc.datafiles`.
+A file is untrusted text, read into a tree of texts that know their line: no YAML tag is constructed, no key is taken
+twice, sizes, nesting and aliases are limited. A number is read from its own text, so that ``1e-6`` is one in YAML too.
 """
 
 from __future__ import annotations
@@ -160,16 +158,15 @@ def _yaml(source: Source, text: str) -> Node:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         root = yaml.compose(text, Loader=loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = str(error.problem or error.context or "cannot be parsed")
-        source.require("nesting" not in problem, "is nested too deeply")
-        if "document" in problem or "document" in str(error.context):
-            problem = "a second document: keep one"
-        source.refuse(f"is not {kind}: {shown(problem)}", mark.line + 1 if mark else 0)
     except (yaml.YAMLError, RecursionError) as error:
-        line = 1 + text.count("\n", 0, getattr(error, "position", 0) or 0)
-        source.refuse(f"is not {kind}: {getattr(error, 'reason', None) or 'cannot be parsed'}", line)
+        told = vars(error)
+        problem = str(told.get("problem") or told.get("context") or told.get("reason") or "cannot be parsed")
+        source.require("nesting" not in problem, "is nested too deeply")
+        if "document" in f"{problem} {told.get('context')}":
+            problem = "a second document: keep one"
+        mark = told.get("problem_mark") or told.get("context_mark")
+        line = mark.line if mark else text.count("\n", 0, told.get("position", 0))
+        source.refuse(f"is not {kind}: {shown(problem)}", line + 1)
     source.require(root is not None, "is empty")
     return _converted(source, root)
 
@@ -264,8 +261,6 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
             block = bool(sequence) and all(isinstance(item, str) for item in sequence)
             return super().represent_sequence(tag, sequence, False if block else flow_style)
 
-    for kind in (float, int, str, dict):  # a number that knows its direction of rounding is a number all the same
-        Dumper.add_multi_representer(kind, base.yaml_representers[kind])
     Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{NUMBER.pattern}$"), list("+-.0123456789"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))

@@ -1,7 +1,7 @@
 """What one question was asked with: a text for every option and where it came from, and the value that makes.
 
-The command line, a mapping of a spec file and the environment are three layers of the same thing, texts of options.
-They are merged by one rule and read by one function, so that an option means the same wherever it is written.
+The command line, a mapping of a spec file and the environment are three layers of texts, merged by one rule and read
+by one function, so that an option means the same wherever it is written.
 """
 
 from __future__ import annotations

@@ -20,10 +20,9 @@ from hpcalc.output.streams import write_stdout
 class Option(click.Option):
     """An option: several words in ``metavar`` are several values, none is a flag.
 
-    Click is told that every option may be given more than once, so that both values of one given twice can be named;
-    ``many`` says which really may. Click is not told the ``default`` either: it must not hide a value from elsewhere.
-    ``words`` are offered by TAB; ``in_spec`` says whether a spec file may hold the option, ``spec_only`` whether
-    nothing else may.
+    Click is told that every option may be given more than once, so that both values of one given twice can be named
+    (``many`` says which really may), and no ``default``: it must not hide a value from elsewhere. ``words`` are offered
+    by TAB; a spec file may hold the option where it is ``in_spec``, and nothing else may where it is ``spec_only``.
     """
 
     group = "Help"  # its heading in --help

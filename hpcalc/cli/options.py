@@ -1,7 +1,5 @@
-"""Every option there is, and the six commands, which are lists of their keys.
-
-The parser, ``--help``, the environment variables, the spec files, the man pages and the completions all read the same
-declarations; what answers a command is :mod:`hpcalc.cli.answers`. Help text is plain ASCII, legible on every stream.
+"""Every option there is, and the six commands, which are lists of their keys: the one declaration that parser, help,
+environment, spec files, man pages and completions read. Help text is plain ASCII, legible on every stream.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Spec files: the options of one question, or of a list of named cases, in YAML.
 
-A case is a command line: every mapping becomes a layer of texts, as the words of a command line do, and
-:mod:`hpcalc.cli.case` reads both. So ``1e-6``, ``-.5`` and ``1e3`` are numbers (YAML 1.1 alone takes them for strings),
-every refusal is the same, and one file serves every command: keys that only other commands know are left to them.
+A case is a command line: every mapping becomes a layer of texts, which :mod:`hpcalc.cli.case` reads as it reads words.
+One file serves every command: keys that only other commands know are left to them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ from hpcalc.output.streams import complain
 
 
 class _Spec(Source):
-    """A spec file: its mappings as layers of texts, in the form in which the command line would hand them over.
-
-    Errors name the file and the line as compilers do.
-    """
+    """A spec file, its mappings as layers of texts; errors name the file and the line as compilers do."""
 
     remedy = "see --help for the options"  # of an unknown key that is like none
 
@@ -157,8 +153,7 @@ def _rows(spec: _Spec) -> tuple[list[tuple[str | None, Node, dict[str, Given]]],
 def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]:
     """The ``--candidates``: each a guarantee with a name, their weights (None: unknown), and whether those were given.
 
-    In a table, a cell of several values separates them by spaces, an empty cell is absent, and a column that is no
-    option is a hyperparameter. What the case says of every training (``--examples``) goes for each setting.
+    In a table, blanks separate the values of a cell, and a column that is no option is a hyperparameter.
     """
     given = case["candidates"]
     inline = isinstance(given, Node)

@@ -1,7 +1,6 @@
-"""What the value of an option may look like: numbers, words, lists and file names.
+"""What the value of an option may look like: numbers, words, lists and file names, wherever it was typed.
 
-Each function reads the text of an option, wherever it was typed, and refuses what it cannot read with the option's key,
-the value and the remedy. Ranges belong to the objects built from the values, which check them once for every caller.
+Ranges belong to the objects built from the values, which check them once for every caller.
 """
 
 from __future__ import annotations
