@@ -48,28 +48,27 @@ def guarantee(case: Case, *, optional: bool = False) -> Any:
 _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_profile}
 
 
-def _dpsgd(rate: float, noise: float, steps: float) -> Guarantee:
-    made: Guarantee = load(KINDS["dpsgd"].target)(rate, noise, steps)  # few command lines need what that loads
+def _made(name: str, *values: Any, **more: Any) -> Guarantee:
+    """A guarantee of the table: few command lines need what its module loads."""
+    made: Guarantee = load(KINDS[name].target)(*values, **more)
     return made
 
 
 def _parts(case: Case) -> Iterator[Guarantee]:
     """Every guarantee that was given, in the order of the table."""
-    for name, row in KINDS.items():
+    for name in KINDS:
         key = name.replace("-", "_")
         for value in case[key] or ():
-            make = load(row.target)
             if key in _READERS:
-                yield make(_READERS[key](value), echo={key: value})
+                yield _made(name, _READERS[key](value), echo={key: value})
             else:
-                yield make(*value) if isinstance(value, tuple) else make(value)
+                yield _made(name, *(value if isinstance(value, tuple) else (value,)))
     for path in case["history"] or ():
-        yield compose(*(_dpsgd(rate, noise, steps) for rate, noise, steps in read_history(path)))
-    shape = _training(case, noise=True)
+        yield compose(*(_made("dpsgd", *entry) for entry in read_history(path)))
+    shape, noise = _training(case, noise=True), case["noise_multiplier"]
     if shape is not None:
-        noise = case["noise_multiplier"]
         try:
-            yield _dpsgd(shape[0], noise, shape[1])
+            yield _made("dpsgd", shape[0], noise, shape[1])
         except InvalidInput as error:  # it knows these numbers as those of --dpsgd
             raise InvalidInput("noise_multiplier", noise, error.remedy) from error
 
@@ -112,7 +111,7 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     case.require(("candidates", None not in shapes, told))
 
     def made(noise: float) -> Guarantee:
-        trainings = (_dpsgd(rate, noise, steps) for rate, steps in filter(None, shapes))
+        trainings = (_made("dpsgd", rate, noise, steps) for rate, steps in filter(None, shapes))
         return Mixture(tuple(repeat(training, case["compose"] or 1) for training in trainings), weights)
 
     return made

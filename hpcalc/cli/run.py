@@ -29,27 +29,23 @@ def execute(command: Command, typed: Layer) -> int:
     except CommandLineError as error:
         _annotate(str(error), *str(error).split(":")[:2])
         raise
-    documents: list[dict[str, Any]] = []
+    documents, charts = list[dict[str, Any]](), list[str | None]()
     for case, result in answered:
         document = result.document()
-        if case["explain"] and result.failure is None:
-            document |= explanation(result, document, case)
+        if result.failure is None:
+            document |= explanation(result, document, case) if case["explain"] else {}
+            # files beside the answer come first: if one of them fails, stdout stays empty
+            for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
+                if path := _path(case, key):
+                    write_file(path, points_text(path, name, getattr(result, points)()))
+            if path := _path(case, "plot"):
+                charts.append(result.plot(path))
         documents.append({"name": case.name, **document} if case.name is not None else document)
-    good = [(case, result) for case, result in answered if result.failure is None]
-    # files beside the answer come first: if one of them fails, stdout stays empty
-    for case, result in good:
-        for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
-            path = _path(case, key)
-            if path is not None:
-                write_file(path, points_text(path, name, getattr(result, points)()))
-        if case["plot"] not in (None, "-"):
-            result.plot(_path(case, "plot"))
     if cases[0]["save_spec"] is not None:
         write_file(cases[0]["save_spec"], spec_text(cases, listed))
     _write(cases, {"cases": documents} if listed else documents[0])
-    for case, result in good:
-        if case["plot"] == "-":
-            write_stdout(f"\n{result.plot('-')}")
+    for chart in filter(None, charts):
+        write_stdout(f"\n{chart}")
     for (case, result), document in zip(answered, documents, strict=True):
         _tell(case, result, document)
     return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0
