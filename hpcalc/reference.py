@@ -15,6 +15,7 @@ import runpy
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -78,12 +79,11 @@ def _prose(text: str, generated: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def _options(command: click.Command) -> Iterator[str]:
     """OPTIONS: every option of a command under the heading of its purpose, in the order of ``--help``."""
     options = [option for option in command.params if isinstance(option, Option) and not option.hidden]
-    headings = list(dict.fromkeys(option.group for option in options))
     yield ".SH OPTIONS"
-    for heading in headings:
-        if len(headings) > 1:
+    for heading, group in groupby(options, lambda option: option.group):
+        if command is not cli:
             yield f".SS {escape(heading)}"
-        for option in (option for option in options if option.group == heading):
+        for option in group:
             names = ", ".join(rf"\fB{escape(name)}\fR" for name in option.opts)
             yield from (".TP", names if option.is_flag else rf"{names} \fI{escape(option.metavar or 'VALUE')}\fR")
             text = option.help or ""

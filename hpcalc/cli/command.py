@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NoReturn
 
 import click
@@ -100,16 +101,16 @@ def tell(ctx: click.Context, text: str) -> NoReturn:
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     """Options under the headings of their purpose, in the order of their declaration."""
     shown = [param for param in command.params if isinstance(param, Option) and not param.hidden]
-    for group in dict.fromkeys(option.group for option in shown):
-        with formatter.section(group):
-            note = NOTES.get(group)
+    for heading, options in groupby(shown, lambda option: option.group):
+        with formatter.section(heading):
+            note = NOTES.get(heading)
             if isinstance(note, str):
                 formatter.write_text(note)
                 formatter.write_text("")
             rows = [
                 (f"{', '.join(option.opts)} {option.metavar or ''}".rstrip(),
                  f"{option.help}" + (f" [default: {option.told_default}]" if option.told_default else ""))
-                for option in shown if option.group == group
+                for option in options
             ]  # fmt: skip
             formatter.write_dl(rows, col_max=26)
             if isinstance(note, list):

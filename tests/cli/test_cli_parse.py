@@ -19,30 +19,6 @@ from hpcalc.cli.types import integer, loss, number, orders, rate
 from hpcalc.cli.types import text as one_line
 from hpcalc.errors import HpcalcError, InvalidInput
 
-BASE = ["pure", "zcdp", "approx-dp", "gaussian", "laplace", "rdp", "rdp-file", "profile-file", "dpsgd",
-        "noise-multiplier", "sample-rate", "examples", "batch-size", "epochs", "steps", "accumulation", "history",
-        "candidates", "compose", "group"]  # fmt: skip
-RUNS = ["dist", "mu", "eta", "gamma", "n", "p", "k", "pmf", "accept", "mean", "max-runs", "clamp-runs", "at-least-one"]
-RELEASE = ["then", "searches", "subset", "then-on", "density", "unit"]
-SCORES = ["success-rate", "scores", "column", "missing", "minimize"]
-EVERYWHERE = ["format", "conversion", "method", "orders", "delta", "explain", "quiet", "output", "spec", "case",
-              "save-spec"]  # fmt: skip
-# What the interface promises, command by command; written out here so that a lost option is noticed.
-PROMISED = {
-    "bound": [*BASE, *RUNS, *RELEASE, "max-epsilon", "require-max-epsilon", "total", "profile-out", "rdp-out", "plot"],
-    "convert": [*BASE, "epsilon", "to", "profile-out", "rdp-out"],
-    "utility": [*RUNS, *SCORES, "plot"],
-    "compare": [*BASE, *RELEASE, *SCORES, "mean", "at-epsilon", "at-success", "law", "sweep", "selection",
-                "sensitivity", "plot"],
-    "plan": [*BASE, *RUNS, *RELEASE, *SCORES, "law", "plot", "target-epsilon", "solve-for", "maximize",
-             "optimize-eta", "target-success", "max-runs-p95"],
-    "draw": [*RUNS, "count"],
-}  # fmt: skip
-
-
-def options_of(name: str) -> list[Option]:
-    return [option for option in command(name).options.values() if not option.spec_only]
-
 
 def parsed(name: str, *args: str) -> Case:
     return cases_of(command(name), command(name).make_context(name, list(args)).obj)[0][0]
@@ -55,10 +31,9 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_promised_option_is_there_and_explains_itself(name: str) -> None:
-    options = {option.flag.lstrip("-"): option for option in options_of(name)}
-    assert set(PROMISED[name]) | set(EVERYWHERE) <= set(options)
-    for option in options.values():
+def test_every_option_explains_itself(name: str) -> None:
+    # which there are is pinned by the golden --help
+    for option in (option for option in command(name).options.values() if not option.spec_only):
         assert option.help
         assert option.help.isascii()
         assert option.is_flag or option.metavar
@@ -168,8 +143,6 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
             text = capsys.readouterr().out
             assert text.isascii()  # legible on every stream
             assert all(example in text for example in command(name).examples)
-            for option in PROMISED[name]:
-                assert f"--{option}" in text
         assert main(["help", name]) == 0
         assert capsys.readouterr().out == text
     assert main(["help"]) == 0
