@@ -43,7 +43,7 @@ class ConvertResult(rows.Priced):
         """The Rényi curve: at the orders asked for, else at many."""
         if self.to["kind"] == "rdp":
             return list(self.to["orders"])
-        orders = distinct(np.append(rows.many_orders(), [] if self.order is None else [self.order]))
+        orders = distinct(np.append(rows.MANY_ORDERS, [] if self.order is None else [self.order]))
         return rows.curve_points(orders, self.base.rdp(orders))
 
     def document(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of, profile_pair
 from hpcalc.logspace import Array
 from hpcalc.questions.asked import Asked
-from hpcalc.questions.rows import Priced, curve_points, head, known, many_orders, upper
+from hpcalc.questions.rows import MANY_ORDERS, Priced, curve_points, head, known, upper
 
 _BEYOND = 10.0  # log delta is followed so much further down than asked; what is left is added to delta
 _NODES = 1e-2  # of delta, between nodes of a search's profile
@@ -137,8 +137,8 @@ class TotalResult(Priced):
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve of everything; empty where none is known."""
-        values = self.whole.rdp(many_orders())
-        return [] if values is None else curve_points(many_orders(), values)
+        values = self.whole.rdp(MANY_ORDERS)
+        return [] if values is None else curve_points(MANY_ORDERS, values)
 
     def document(self) -> dict[str, Any]:
         epsilon, method = upper(self.epsilon), Everything.name

@@ -15,6 +15,8 @@ from hpcalc.logspace import Array, Upper, distinct
 
 #: Orders at which the whole search's Rényi curve is listed unless others are asked for.
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
+#: Orders at which a Rényi curve is exported: a hundred, dense enough for others to compose.
+MANY_ORDERS = distinct(np.concatenate([DEFAULT_ORDERS, 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))]))
 
 
 def head(command: str) -> dict[str, Any]:
@@ -57,11 +59,6 @@ def length_fields(runs: RunCount, *percents: int) -> dict[str, Any]:
     return {"mean_runs": finite(runs.mean), **late, "prob_zero": runs.prob_zero}
 
 
-def many_orders() -> Array:
-    """Orders at which a Rényi curve is exported: a hundred, dense enough for others to compose."""
-    return distinct(np.concatenate([DEFAULT_ORDERS, 1.0 + np.exp(np.arange(-3.0, math.log(4096.0), 0.1))]))
-
-
 def curve_points(orders: Array, values: Array, known: bool = True) -> list[dict[str, float | None]]:
     """Points of a Rényi curve; those that are ``known`` alone, where it is finite."""
     points = [{"order": x, "epsilon": upper(y)} for x, y in zip(orders.tolist(), values.tolist(), strict=True)]
@@ -101,12 +98,10 @@ class Priced(Answer):
         """Log of δ at each ε."""
         raise NotImplementedError
 
-    def profile(self, epsilons: Array | None = None) -> list[dict[str, float | None]]:
-        """Points of the privacy profile: by default at 51 values of ε from 0 to well beyond the answer, and at that."""
-        if epsilons is None:
-            answered = math.isfinite(self.epsilon) and self.epsilon > 0.0
-            at = np.linspace(0.0, 3.0 * self.epsilon if answered else 10.0, 51)
-            epsilons = distinct(np.append(at, self.epsilon)) if answered else at  # a reader finds the answer again
-        asked = np.asarray(epsilons, dtype=float)
-        points = zip(asked.tolist(), self.log_profile(asked).tolist(), strict=True)
+    def profile(self) -> list[dict[str, float | None]]:
+        """Points of the privacy profile: at 51 values of ε from 0 to well beyond the answer, and at that."""
+        answered = math.isfinite(self.epsilon) and self.epsilon > 0.0
+        at = np.linspace(0.0, 3.0 * self.epsilon if answered else 10.0, 51)
+        at = distinct(np.append(at, self.epsilon)) if answered else at  # a reader finds the answer again
+        points = zip(at.tolist(), self.log_profile(at).tolist(), strict=True)
         return [{"epsilon": epsilon, **delta_fields(log_delta)} for epsilon, log_delta in points]

@@ -21,7 +21,7 @@ from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.rows import DEFAULT_ORDERS, Priced, curve_points, head, known, law_document, many_orders, upper
+from hpcalc.questions.rows import DEFAULT_ORDERS, MANY_ORDERS, Priced, curve_points, head, known, law_document, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
@@ -135,7 +135,7 @@ class BoundResult(Priced):
         if self.asked.orders is not None:
             return self.rdp_curve(exact=True)
         best = self.best.order if self.best is not None and self.best.order is not None else 2.0
-        return self.rdp_curve(distinct(np.concatenate([many_orders(), [best, math.inf]])), exact=True)
+        return self.rdp_curve(distinct(np.concatenate([MANY_ORDERS, [best, math.inf]])), exact=True)
 
     def log_profile(self, epsilons: Array) -> Array:
         out = np.zeros(epsilons.shape)
