@@ -42,19 +42,17 @@ class Law(NamedTuple):
     cuttable: bool = True  # whether --max-runs, --clamp-runs and --at-least-one mean something
 
 
-_FAMILIES, _TNB = "hpcalc.laws.families", "hpcalc.laws.negative_binomial"
-
 LAWS: dict[str, Law] = {
-    "poisson": Law(f"{_FAMILIES}.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
-    "tnb": Law(f"{_TNB}.TruncatedNegativeBinomial", ("eta", "gamma"), "truncated negative binomial", ("gamma",), "up",
-               ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")),
-    "geometric": Law(f"{_TNB}.Geometric", ("gamma",), "geometric", ("gamma",), "up"),
-    "logarithmic": Law(f"{_TNB}.Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
-    "binomial": Law(f"{_FAMILIES}.Binomial", ("n", "p"), "binomial", ("p", "n")),
-    "fixed": Law(f"{_FAMILIES}.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
-    "composition": Law(f"{_FAMILIES}.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
-    "pmf": Law("hpcalc.laws.tabulated.FinitePmf", ("pmf",), "given probabilities of K"),
-    "threshold": Law(f"{_TNB}.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
+    "poisson": Law("hpcalc.laws.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
+    "tnb": Law("hpcalc.laws.TruncatedNegativeBinomial", ("eta", "gamma"), "truncated negative binomial", ("gamma",),
+               "up", ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")),
+    "geometric": Law("hpcalc.laws.Geometric", ("gamma",), "geometric", ("gamma",), "up"),
+    "logarithmic": Law("hpcalc.laws.Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
+    "binomial": Law("hpcalc.laws.Binomial", ("n", "p"), "binomial", ("p", "n")),
+    "fixed": Law("hpcalc.laws.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
+    "composition": Law("hpcalc.laws.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
+    "pmf": Law("hpcalc.laws.FinitePmf", ("pmf",), "given probabilities of K"),
+    "threshold": Law("hpcalc.laws.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
                      cuttable=False),
 }  # fmt: skip
 
@@ -117,7 +115,7 @@ HINTS: dict[str, str] = {
 
 
 def load(target: str) -> Any:
-    """The object that dotted text such as ``"hpcalc.laws.families.Poisson"`` names."""
+    """The object that dotted text such as ``"hpcalc.laws.Poisson"`` names."""
     from importlib import import_module
 
     module, _, name = target.rpartition(".")

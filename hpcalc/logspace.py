@@ -70,6 +70,17 @@ def softplus(x: Array | float) -> Array:
     return np.asarray(np.logaddexp(0.0, x), dtype=float)
 
 
+def sharper(log_x: Array, log_rest: Array) -> Array:
+    """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
+    return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
+
+
+def times(count: Array | float, log_x: Array | float) -> Array:
+    """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.equal(count, 0.0), 0.0, np.multiply(count, log_x)), dtype=float)
+
+
 def log_ndtr(x: Array | float) -> Array:
     """Logarithm of the standard normal distribution function, to a few ulp for every argument."""
     x = np.asarray(x, dtype=float)

@@ -41,8 +41,7 @@ from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.laws import BestOfK, Law, RunCount
-from hpcalc.laws.probabilities import times
-from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp
+from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp, times
 
 # Covers the rounding of the sums below.
 _MARGIN = 1e-12

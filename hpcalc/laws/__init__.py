@@ -13,11 +13,10 @@ Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", I
 
 from __future__ import annotations
 
-from hpcalc.laws.derived import Adaptive, AtLeastOne, AtMost, BestOfK, Clamped, modified
-from hpcalc.laws.families import AnyRuns, Binomial, Fixed, Poisson
+from hpcalc.laws.derived import Adaptive, AnyRuns, AtLeastOne, AtMost, BestOfK, Clamped, Threshold, modified
+from hpcalc.laws.families import Binomial, Fixed, Geometric, Logarithmic, Poisson, TruncatedNegativeBinomial
 from hpcalc.laws.family import make_law, parse_law
 from hpcalc.laws.law import Law, RunCount, checked_law
-from hpcalc.laws.negative_binomial import Geometric, Logarithmic, Threshold, TruncatedNegativeBinomial
 from hpcalc.laws.tabulated import FinitePmf
 
 __all__ = [

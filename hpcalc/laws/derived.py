@@ -1,4 +1,4 @@
-"""Laws made of another one: given that K is at least 1 or at most m, min(K, m), and proposals that adapt."""
+"""Laws made of another one: given K >= 1 or K <= m, or min(K, m); and other searches with the same number of runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.law import Echo, Law, SameCount, alias, checked_law, safe_exp, whole_number
-from hpcalc.laws.probabilities import ONE, sharper
+from hpcalc.laws.families import Fixed, Geometric
+from hpcalc.laws.law import Echo, Law, RunCount, alias, checked_law, mean_of_some, probability, safe_exp, whole_number
+from hpcalc.laws.probabilities import ONE
 from hpcalc.laws.tabulated import Tabular
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp, sharper
 
 _LARGEST_CUTOFF = 100_000
 
@@ -158,6 +159,68 @@ def _scaled(rank: Prob, factor: float) -> Prob:
     log_gap = log1mexp(-abs(log_c)) + max(log_c, 0.0)  # of |1 - c|, where 1 - c u = c (1 - u) + 1 - c
     log_q = (logaddexp if factor < 1.0 else logsubexp)(log_c + rank.log_q, log_gap)
     return Prob(log_u, sharper(log_q, log_u))
+
+
+class SameCount(RunCount):
+    """A search whose K has the law of another one, ``law``."""
+
+    law: RunCount
+    log_mean = alias("law.log_mean")
+    mean = alias("law.mean")
+    sd = alias("law.sd")
+    log_prob_zero = alias("law.log_prob_zero")
+    max_runs = alias("law.max_runs")
+    log_pmf = alias("law.log_pmf")
+    log_sf = alias("law.log_sf")
+
+
+@dataclass(frozen=True)
+class AnyRuns(SameCount):
+    """k runs chosen in any way, with whatever was seen before: a grid, a list, by hand, Bayesian optimisation.
+
+    Not a law of best-of-K: every run is paid for.
+
+    Parameters
+    ----------
+    k : int
+        Number of runs, >= 1.
+    """
+
+    k: int
+    name: ClassVar[str] = "composition"
+
+    def __post_init__(self) -> None:
+        law = Fixed(self.k)
+        vars(self).update(k=law.k, law=law)
+
+
+@dataclass(frozen=True)
+class Threshold(SameCount):
+    """Runs until an output is accepted (Papernot and Steinke 2022, Proposition 15): not a best-of-K law.
+
+    Parameters
+    ----------
+    accept : float
+        Lower bound, for every input, on the probability that one run is accepted (or the probability of a stop coin),
+        in (0, 1]. The law of K given here is the one at that bound: geometric.
+
+    Examples
+    --------
+    >>> Threshold(0.1).mean
+    10.0
+    """
+
+    accept: float
+    name: ClassVar[str] = "threshold"
+
+    def __post_init__(self) -> None:
+        accept = probability("accept", self.accept)
+        vars(self).update(accept=accept, law=Geometric(accept))
+
+    @classmethod
+    def with_mean(cls, mean: float) -> Threshold:
+        """The law of the given mean number of runs, >= 1."""
+        return cls(1.0 / mean_of_some(mean))
 
 
 @dataclass(frozen=True)

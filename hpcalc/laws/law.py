@@ -15,8 +15,8 @@ import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.probabilities import ONE, ZERO, log_integral, sharper
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
+from hpcalc.laws.probabilities import ONE, ZERO, log_integral
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, sharper
 from hpcalc.solve import neighbours
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
@@ -220,16 +220,3 @@ class Law(RunCount):
 
         ``P[K' = k]`` is proportional to ``P[K = k] exp(k log_keep)``: K' of Papernot and Steinke 2022, Lemma 20.
         """
-
-
-class SameCount(RunCount):
-    """A search whose K has the law of another one, ``law``."""
-
-    law: RunCount
-    log_mean = alias("law.log_mean")
-    mean = alias("law.mean")
-    sd = alias("law.sd")
-    log_prob_zero = alias("law.log_prob_zero")
-    max_runs = alias("law.max_runs")
-    log_pmf = alias("law.log_pmf")
-    log_sf = alias("law.log_sf")

@@ -17,7 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from hpcalc.logspace import HALF_LOG_2PI, Array, Prob, distinct, log1mexp, logsumexp
+from hpcalc.logspace import HALF_LOG_2PI, Array, Prob, distinct, logsumexp
 
 ZERO = Prob(np.array(-math.inf), np.array(0.0))
 ONE = ZERO.complement()
@@ -31,17 +31,6 @@ def log_mean_exp(x: Array | float) -> Array:
     x = np.maximum(x, 1e-300)
     series = x * (x * (1.0 - np.minimum(x, 1.0) ** 2 / 120.0) / 24.0 - 0.5)
     return np.asarray(np.where(x < 0.01, series, np.log(-np.expm1(-x) / x)), dtype=float)
-
-
-def sharper(log_x: Array, log_rest: Array) -> Array:
-    """``log x`` given with ``log(1 - x)``, each good where it is not near 0: from the latter where x > 1/2."""
-    return np.asarray(np.where(log_rest < log_x, log1mexp(log_rest), log_x), dtype=float)
-
-
-def times(count: Array | float, log_x: Array | float) -> Array:
-    """``count * log_x`` where 0 times -inf is 0: the logarithm of ``x**count`` with ``0**0 = 1``."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.equal(count, 0.0), 0.0, np.multiply(count, log_x)), dtype=float)
 
 
 def stirling_correction(x: Array | float) -> Array:

@@ -12,8 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws.law import Echo, Law, whole_number
-from hpcalc.laws.probabilities import times
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, times
 
 _WIDTH = 64  # terms of a block, where the square root of all is not more
 _SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
