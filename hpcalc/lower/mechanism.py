@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from hpcalc.bounds import Bound
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.bounds.pure import refined_pure
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import Guarantee, PureDP
 from hpcalc.laws import Law
 
 DOMINATING = "dominating pair"
 # Margin for the rounding of sums over outcomes; the printed value is rounded down besides.
 _MARGIN = 1e-9
+_TINY = -30.0  # log delta that stands for delta = 0, where as much is lost at least
 
 
 @dataclass(eq=False)
@@ -38,10 +39,12 @@ def path_lower_bound(
     guarantee: Guarantee, law: Law, log_delta: float, bounds: Sequence[Bound] = ()
 ) -> LowerBound | None:
     """ε of the search over the guarantee's own dominating pair; None where no one pair attains the guarantee."""
-    if log_delta == -math.inf:  # R3 is attained by randomized response with a split outcome
-        pure = guarantee.pure_epsilon
-        found = refined_pure(pure, law) if pure < math.inf and guarantee.exact_profile else 0.0
-        return LowerBound(found * (1.0 - _MARGIN), DOMINATING) if found > 0.0 else None
+    if log_delta == -math.inf:
+        if guarantee.pure_epsilon in (0.0, math.inf):
+            return None
+        if isinstance(guarantee.core, PureDP):  # R3 is attained by randomized response with a split outcome
+            return LowerBound(refined_pure(guarantee.pure_epsilon, law) * (1.0 - _MARGIN), DOMINATING)
+        log_delta = _TINY
     exact = next((bound for bound in bounds if isinstance(bound, ExactBound)), None) or ExactBound(guarantee, law)
     if not exact.attained and guarantee.pure_epsilon > 0.0:  # what reveals nothing attains its bound
         return None

@@ -9,9 +9,10 @@ import pytest
 from enumerated import as_pair, random_two
 from grid import grid_of, grid_of_pair, least_delta
 
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, compose
 from hpcalc.laws import AtLeastOne, Binomial, FinitePmf, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.lower.mechanism import path_lower_bound
+from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean
 
@@ -63,6 +64,9 @@ def test_at_delta_zero_the_pure_price():
     assert found is not None
     assert found.epsilon == pytest.approx(1.0 + 10.0 * math.tanh(0.5), rel=1e-8)
     assert path_lower_bound(Gaussian(1.0), Poisson(10.0), -math.inf) is None
+    for base in (Laplace(1.0), compose(PureDP(0.5), PureDP(0.3))):  # which cost less than randomized response
+        found, most = path_lower_bound(base, Poisson(10.0), -math.inf), bound(base, Poisson(10.0), delta=0.0).epsilon
+        assert 0.999 * most < found.epsilon <= most
 
 
 def test_a_search_rarer_than_delta_costs_nothing():
