@@ -97,11 +97,11 @@ def _bound(result: BoundResult) -> list[Panel]:
     if not math.isfinite(result.epsilon):
         return []
     ((_, style),) = _looks(family_of(result.runs)).values()
-    delta, asked = short(result.delta), result.max_epsilon
+    delta, asked = short(result.asked.delta), result.max_epsilon
     whole = released(result.asked.document()).removeprefix("the ")
     caption = f"{run_words(result.base.describe())}; {law_words(law_document(result.runs))}; δ = {delta}"
     profile, one, costs, widest = profile_curves(result)
-    answer = [point for point in profile if point[0] == result.epsilon and result.delta > 0.0]
+    answer = [point for point in profile if point[0] == result.epsilon and result.asked.delta > 0.0]
     # every smaller ε is out of reach as well
     below = [(0.0, costs[0][1]), *costs] if len(costs) > 1 else []
     drawn = [Panel(
@@ -144,7 +144,8 @@ def _compare(result: CompareResult) -> list[Panel]:
     # curves go on far beyond the rows; where there are rows, they are what is looked at
     most = None if swept or not costs else max(1.3 * costs[-1], at_epsilon or 0.0)
     epsilon = Axis(f"ε of {released(result.asked.document())}", log, None if log else 0.0, most)
-    told = f"{run_words(result.base.describe())}; δ = {short(result.delta)}{'' if swept else '; large marks: the rows'}"
+    told = f"{run_words(result.base.describe())}; δ = {short(result.asked.delta)}"
+    told += "" if swept else "; large marks: the rows"
     worth = _worth(aims, epsilon, lambda key: (*series("cost", key), _limit("ε = {}", at_epsilon)), told)
     return [Panel("Cost", Axis("mean number of runs E[K]", log=True), epsilon, series("runs", "cost"), told), *worth]
 
@@ -174,7 +175,7 @@ def _plan(result: PlanResult) -> list[Panel]:
     target = f"ε <= {short(result.target_epsilon)} at " if result.target_epsilon is not None else ""
     run = f"{run_words(result.base.describe())}; " if result.base is not None else ""
     solved = Axis("runs, 95 % quantile", log=True) if by_runs else Axis(f"value of {result.best.solved_for}")
-    return _worth(result.aims, solved, series, f"{run}{target}δ = {short(result.delta)}")
+    return _worth(result.aims, solved, series, f"{run}{target}δ = {short(result.asked.delta)}")
 
 
 def _utility(result: UtilityResult) -> list[Panel]:

@@ -86,7 +86,7 @@ class Asked:
         return Adaptive(runs, *self.density)
 
     def document(self) -> dict[str, Any]:
-        """How the search was run and what else is released, under the published keys."""
+        """What was asked, how the search was run and what else is released, under the published keys."""
         return known(
             searches=self.searches if self.searches > 1 else None,
             subset=self.subset,
@@ -94,4 +94,5 @@ class Asked:
             then_on=self.then_on if self.subset is not None and self.then else None,
             density=None if self.density is None else list(self.density),
             unit=self.unit,
+            delta=self.delta,
         )

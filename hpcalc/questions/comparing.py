@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,37 +148,36 @@ def compare(
     means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
     expected = len(means) if means else 1 if at_epsilon is None else 10
     ask = Accountant(Asked(**asked), at_epsilon, None, progress, expected * len(families))
-    priced = partial(ask.priced, base, lower=lower)
-    present = [] if used is None else [priced(Solution(family_of(used), used))]
+    present = [] if used is None else [Solution(family_of(used), used)]
     if sweep is not None:
-        entries = [entry for family in families for entry in _swept(priced, family, means)]
+        found = [item for family in families for item in _swept(family, means)]
         footing = {"sweep": sweep if isinstance(sweep, str) else means}
     elif at_epsilon is not None:
-        solved = [solving.solve_runs(ask, base, family) for family in families]
-        if all(item.runs is None for item in solved):
-            raise solving.unreachable(ask, solved, option="--at-epsilon")
-        entries = [priced(item) for item in solved]
+        found = [solving.solve_runs(ask, base, family) for family in families]
+        if all(item.runs is None for item in found):
+            raise solving.unreachable(ask, found, option="--at-epsilon")
     elif at_success is not None:
-        entries = [priced(solving.law_of_success(family, at_success, aims)) for family in families]
+        found = [solving.law_of_success(family, at_success, aims) for family in families]
     else:
-        entries = [priced(solving.at_mean(family, footing.get("mean", _DEFAULT_MEAN))) for family in families]
-        entries = [entry for entry in entries if all(entry.law != other.law for other in present)]
-    every = (*present, *entries)
-    drawn = _around(partial(ask.priced, base, lower=False), every) if curves and sweep is None else ()
-    return CompareResult(base, ask.asked, every, aims, footing, bool(present), lower, tuple(drawn))
+        found = [solving.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
+        found = [item for item in found if all(item.law != other.law for other in present)]
+    entries = tuple(ask.priced(base, item, lower=lower) for item in (*present, *found))
+    around = _around(entries) if curves and sweep is None else ()
+    drawn = tuple(ask.priced(base, item, lower=False) for item in around)
+    return CompareResult(base, ask.asked, entries, aims, footing, bool(present), lower, drawn)
 
 
-def _swept(priced: Callable[[Solution], Solution], family: LawFamily, means: Iterable[float]) -> Iterable[Solution]:
+def _swept(family: LawFamily, means: Iterable[float]) -> Iterable[Solution]:
     """A law at each mean that it can have; whole numbers of runs meet some means twice."""
     free = family if family.scale is None else replace(family, given=None)
-    entries = (priced(solving.at_mean(free, each)) for each in means)
-    return {entry.runs: entry for entry in entries if entry.runs is not None}.values()
+    found = (solving.at_mean(free, each) for each in means)
+    return {item.runs: item for item in found if item.runs is not None}.values()
 
 
-def _around(priced: Callable[[Solution], Solution], entries: Iterable[Solution]) -> Iterator[Solution]:
+def _around(entries: Iterable[Solution]) -> Iterator[Solution]:
     """Each law at means around its row's, the row among them, so that the row can be seen on its curve."""
     for entry in entries:
         if entry.family.scale is not None and entry.runs is not None and entry.runs.mean <= _LONGEST_CURVE:
             means = np.geomspace(1.0, max(3.0 * entry.runs.mean, 30.0), _CURVE_MEANS).tolist()
-            points = [*_swept(priced, entry.family, means), entry]
+            points = [*_swept(entry.family, means), entry]
             yield from sorted(points, key=lambda point: math.inf if point.runs is None else point.runs.mean)

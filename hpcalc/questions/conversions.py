@@ -91,9 +91,10 @@ def convert(
     )
     if to == "rdp":
         at = np.array(rows.DEFAULT_ORDERS) if listed is None else listed
-        points = rows.curve_points(at, base.rdp(at), known=False)
-        finite = any(point["epsilon"] is not None for point in points)
-        reason = None if finite else "no finite Rényi curve is known for this base"
+        values = base.rdp(at)
+        pairs = zip(at.tolist(), values.tolist(), strict=True)
+        points = [{"order": rows.finite(order), "epsilon": rows.upper(value)} for order, value in pairs]
+        reason = None if np.isfinite(values).any() else "no finite Rényi curve is known for this base"
         return ConvertResult(base, {"kind": to, "orders": points}, to, reason)
     key = "rho" if to == "zcdp" else "epsilon"
     told: dict[str, Any] = {"kind": to, key: None}

@@ -27,7 +27,7 @@ def profile_curves(result: BoundResult) -> tuple[Points, Points, Points, float]:
     top = max(1.6 * epsilon, 1.2 * limit if limit <= _FAR * epsilon else 0.0) or 1.0
     near = epsilon * (1.0 - np.array([0.0, 0.001, 0.003, 0.01, 0.03]))  # where a bounded loss ends, a profile falls off
     grid = distinct(np.append(np.linspace(0.0, top, 49), near))
-    floor = max(2.0 * math.log10(result.delta) - 1.0, -300.0) if result.delta > 0.0 else -13.0
+    floor = max(2.0 * math.log10(result.asked.delta) - 1.0, -300.0) if result.asked.delta > 0.0 else -13.0
     whole = (result.log_profile(grid) / _LOG10).tolist()
     alone = [delta_at(result.base, x, result.asked.conversion).value / _LOG10 for x in grid.tolist()]
     profile, one_profile = (

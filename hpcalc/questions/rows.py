@@ -59,10 +59,10 @@ def length_fields(runs: RunCount, *percents: int) -> dict[str, Any]:
     return {"mean_runs": finite(runs.mean), **late, "prob_zero": runs.prob_zero}
 
 
-def curve_points(orders: Array, values: Array, known: bool = True) -> list[dict[str, float | None]]:
-    """Points of a Rényi curve; those that are ``known`` alone, where it is finite."""
-    points = [{"order": x, "epsilon": upper(y)} for x, y in zip(orders.tolist(), values.tolist(), strict=True)]
-    return [point for point in points if point["epsilon"] is not None or not known]
+def curve_points(orders: Array, values: Array) -> list[dict[str, float | None]]:
+    """Points of a Rényi curve, where it is finite."""
+    pairs = zip(orders.tolist(), values.tolist(), strict=True)
+    return [{"order": order, "epsilon": Upper(value)} for order, value in pairs if math.isfinite(value)]
 
 
 def delta_fields(log_delta: float) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked
 from hpcalc.questions.assumptions import assumptions, warnings_of
-from hpcalc.questions.rows import DEFAULT_ORDERS, MANY_ORDERS, Priced, curve_points, head, known, law_document, upper
+from hpcalc.questions.rows import DEFAULT_ORDERS, MANY_ORDERS, Priced, head, known, law_document, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.
 _PREFERENCE = ("refined-pure", "composition", "refined-conditional", "refined-region", "refined-rdp", "corollary-4")
@@ -70,11 +70,6 @@ class BoundResult(Priced):
     candidates: tuple[dict[str, Any], ...] = ()  # each setting with a guarantee of its own, alone
     max_epsilon: float | None = None
     explain: bool = False
-
-    @property
-    def delta(self) -> float:
-        """δ."""
-        return self.asked.delta
 
     @property
     def best(self) -> Evaluated | None:
@@ -127,8 +122,8 @@ class BoundResult(Priced):
                 out[place] = np.fmin(out[place], value)
         # Rényi divergence never decreases with the order (Remark 5)
         values = np.minimum.accumulate(out[::-1])[::-1][np.searchsorted(grid, asked)]
-        some = np.isfinite(asked) | np.isfinite(values)
-        return curve_points(asked[some], values[some], known=False)
+        pairs = zip(asked.tolist(), values.tolist(), strict=True)
+        return [{"order": x, "epsilon": upper(y)} for x, y in pairs if math.isfinite(x) or math.isfinite(y)]
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve for others to compose: at the orders asked for, else at a hundred and the best one."""
@@ -150,7 +145,7 @@ class BoundResult(Priced):
         why = None if best is not None else self.reason or "no bound is finite under this guarantee"
         return {
             **head("bound"), "base": self.base.describe(), "law": law_document(self.runs), **self.asked.document(),
-            "delta": self.delta, "epsilon": upper(self.epsilon), **known(reason=why),
+            "epsilon": upper(self.epsilon), **known(reason=why),
             "method": None if best is None else best.method, "exact": self.exact,
             "single_run": {"epsilon": upper(self.single_run.value)}, **known(composition=paid),
             "lower_bound": _lower_document(self.lower, self.asked.no_mechanism),
@@ -177,7 +172,7 @@ def _explanation(result: BoundResult) -> dict[str, Any]:
         return {"theorem": None, "conditions": []}
     return {
         "theorem": best.source.citation,
-        "inputs": {**result.base.describe(), **law_document(result.runs), "delta": result.delta},
+        "inputs": {**result.base.describe(), **law_document(result.runs), "delta": result.asked.delta},
         **known(composed=getattr(result.base, "how", None)),
         "order": best.order,
         "conversion": best.conversion,

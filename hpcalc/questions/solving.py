@@ -154,11 +154,6 @@ class PricedLaws(Priced):
     entries: tuple[Solution, ...]
     aims: Aims
 
-    @property
-    def delta(self) -> float:
-        """δ."""
-        return self.asked.delta
-
     def told(self, command: str) -> dict[str, Any]:
         """The first keys of a document: what was asked, and what one run costs."""
         single = next((entry.cost.single_run.value for entry in self.entries if entry.cost is not None), math.inf)
@@ -166,7 +161,6 @@ class PricedLaws(Priced):
             **head(command),
             **known(base=None if self.base is None else self.base.describe()),
             **self.asked.document(),
-            "delta": self.delta,
             "single_run": {"epsilon": upper(single)},
         }
 
