@@ -184,7 +184,6 @@ def test_delta_zero():
 def test_the_exported_profile_falls_and_agrees_with_the_answer(base, law, method):
     answer = bound(base, law, method=method, delta=1e-4, lower=False)
     asked = np.array([0.0, 0.5 * answer.epsilon, answer.epsilon, 2.0 * answer.epsilon + 1.0])
-    assert [point["epsilon"] for point in answer.profile(asked)] == asked.tolist()
     log_delta = answer.log_profile(asked)
     assert np.all(log_delta[1:] <= log_delta[:-1] + 1e-12)
     assert log_delta[2] <= math.log(1e-4) + 1e-9
