@@ -18,7 +18,7 @@ from hpcalc.errors import DataFileError, HpcalcError, InvalidInput
 from hpcalc.files import Source, points_text, read_tree, yaml_text
 from hpcalc.guarantees import ApproxDP, Gaussian, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.laws import Poisson, TruncatedNegativeBinomial
+from hpcalc.laws import FinitePmf, Poisson, TruncatedNegativeBinomial
 
 CURVE = {1.5: 0.31, 2.0: 0.42, 64.0: 2.9, math.inf: 3.1}
 
@@ -207,7 +207,7 @@ def test_laws_of_the_number_of_runs(write):
     wrong = "1: 0.5/1: 0.5\n2: 0.6/1: nan\n2: 1/1.5: 1/-1: 1/1: 2\n2: -1/1: 0.5\n1: 0.5/[]/{}"
     for text in wrong.split("/"):
         with pytest.raises(InvalidInput):
-            read_pmf(write(text))
+            FinitePmf(read_pmf(write(text)))
 
 
 TABLE = "run, accuracy,loss\n1,0.91,0.3\n2,0.93,0.2\n"
