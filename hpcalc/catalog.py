@@ -6,7 +6,7 @@ Tables of plain strings, free to import. The parser and its help, completions, m
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Parameter(NamedTuple):
@@ -33,7 +33,7 @@ PARAMETERS: dict[str, Parameter] = {
 class Law(NamedTuple):
     """A law of K, by the name it has as ``--dist``; its class takes ``parameters`` in their order."""
 
-    target: str  # its class, as dotted text
+    target: str  # its class, as pkgutil.resolve_name finds it
     parameters: tuple[str, ...]  # keys of PARAMETERS, in the order of the command line
     title: str  # its name for people
     scales: tuple[str, ...] = ()  # what sets how often a search runs, and may be left open; --mean replaces the first
@@ -43,16 +43,16 @@ class Law(NamedTuple):
 
 
 LAWS: dict[str, Law] = {
-    "poisson": Law("hpcalc.laws.Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
-    "tnb": Law("hpcalc.laws.TruncatedNegativeBinomial", ("eta", "gamma"), "truncated negative binomial", ("gamma",),
+    "poisson": Law("hpcalc.laws:Poisson", ("mu",), "Poisson", ("mu",), defaults=("poisson",)),
+    "tnb": Law("hpcalc.laws:TruncatedNegativeBinomial", ("eta", "gamma"), "truncated negative binomial", ("gamma",),
                "up", ("tnb:eta=-0.5", "tnb:eta=0", "tnb:eta=0.5", "tnb:eta=1")),
-    "geometric": Law("hpcalc.laws.Geometric", ("gamma",), "geometric", ("gamma",), "up"),
-    "logarithmic": Law("hpcalc.laws.Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
-    "binomial": Law("hpcalc.laws.Binomial", ("n", "p"), "binomial", ("p", "n")),
-    "fixed": Law("hpcalc.laws.Fixed", ("k",), "fixed number of fresh draws", ("k",)),
-    "composition": Law("hpcalc.laws.AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
-    "pmf": Law("hpcalc.laws.FinitePmf", ("pmf",), "given probabilities of K"),
-    "threshold": Law("hpcalc.laws.Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
+    "geometric": Law("hpcalc.laws:Geometric", ("gamma",), "geometric", ("gamma",), "up"),
+    "logarithmic": Law("hpcalc.laws:Logarithmic", ("gamma",), "logarithmic", ("gamma",), "up"),
+    "binomial": Law("hpcalc.laws:Binomial", ("n", "p"), "binomial", ("p", "n")),
+    "fixed": Law("hpcalc.laws:Fixed", ("k",), "fixed number of fresh draws", ("k",)),
+    "composition": Law("hpcalc.laws:AnyRuns", ("k",), "runs chosen in any way, all paid for", ("k",), cuttable=False),
+    "pmf": Law("hpcalc.laws:FinitePmf", ("pmf",), "given probabilities of K"),
+    "threshold": Law("hpcalc.laws:Threshold", ("accept",), "runs until one is accepted", ("accept",), "up",
                      cuttable=False),
 }  # fmt: skip
 
@@ -67,7 +67,7 @@ NOT_DRAWN = {
 class Guarantee(NamedTuple):
     """A guarantee of one run, by the name of its option."""
 
-    target: str  # its class, as dotted text
+    target: str  # its class, as pkgutil.resolve_name finds it
     arity: int  # numbers the option takes; 0: one text (points of a curve) or, where metavar is FILE, a file
     metavar: str
     help: str
@@ -79,19 +79,19 @@ class Guarantee(NamedTuple):
 _G = "hpcalc.guarantees"
 
 GUARANTEES: dict[str, Guarantee] = {
-    "pure": Guarantee(f"{_G}.mechanisms.PureDP", 1, "EPS", "EPS-differential privacy.", True, "pure"),
-    "zcdp": Guarantee(f"{_G}.curves.ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", True, "zcdp"),
-    "approx-dp": Guarantee(f"{_G}.composition.ApproxDP", 2, "EPS DELTA", "(EPS, DELTA)-differential privacy.", True),
-    "gaussian": Guarantee(f"{_G}.mechanisms.Gaussian", 1, "SIGMA", "Gaussian mechanism; SIGMA is the noise multiplier, "
+    "pure": Guarantee(f"{_G}.mechanisms:PureDP", 1, "EPS", "EPS-differential privacy.", True, "pure"),
+    "zcdp": Guarantee(f"{_G}.curves:ZCDP", 1, "RHO", "RHO-zero-concentrated differential privacy.", True, "zcdp"),
+    "approx-dp": Guarantee(f"{_G}.composition:ApproxDP", 2, "EPS DELTA", "(EPS, DELTA)-differential privacy.", True),
+    "gaussian": Guarantee(f"{_G}.mechanisms:Gaussian", 1, "SIGMA", "Gaussian mechanism; SIGMA is the noise multiplier, "
                           "noise standard deviation / L2 sensitivity.", solve_for="gaussian", safe="up"),
-    "laplace": Guarantee(f"{_G}.mechanisms.Laplace", 1, "SCALE", "Laplace mechanism; SCALE is noise scale / L1 "
+    "laplace": Guarantee(f"{_G}.mechanisms:Laplace", 1, "SCALE", "Laplace mechanism; SCALE is noise scale / L1 "
                          "sensitivity.", solve_for="laplace", safe="up"),
-    "rdp": Guarantee(f"{_G}.curves.RDPCurve", 0, "ORDER:EPS,...", "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4."),
-    "rdp-file": Guarantee(f"{_G}.curves.RDPCurve", 0, "FILE", "Points of a Renyi curve from a YAML, JSON or CSV file, "
+    "rdp": Guarantee(f"{_G}.curves:RDPCurve", 0, "ORDER:EPS,...", "Points of a Renyi curve, e.g. 2:0.5,8:1.9,inf:4."),
+    "rdp-file": Guarantee(f"{_G}.curves:RDPCurve", 0, "FILE", "Points of a Renyi curve from a YAML, JSON or CSV file, "
                           "as other accountants export them."),
-    "profile-file": Guarantee(f"{_G}.curves.ProfileCurve", 0, "FILE", "Points (epsilon, delta) of a privacy profile "
+    "profile-file": Guarantee(f"{_G}.curves:ProfileCurve", 0, "FILE", "Points (epsilon, delta) of a privacy profile "
                               "from a YAML, JSON or CSV file."),
-    "dpsgd": Guarantee(f"{_G}.dpsgd.DPSGD", 3, "RATE SIGMA STEPS", "Poisson-sampled DP-SGD: sampling rate, noise "
+    "dpsgd": Guarantee(f"{_G}.dpsgd:DPSGD", 3, "RATE SIGMA STEPS", "Poisson-sampled DP-SGD: sampling rate, noise "
                        "multiplier, number of steps.", solve_for="dpsgd-noise", safe="up"),
 }  # fmt: skip
 
@@ -112,11 +112,3 @@ HINTS: dict[str, str] = {
     "constant": "fixed", "grid": "composition", "list": "composition", "bayesian": "composition",
     "adaptive": "composition", "conditional": "threshold",
 }  # fmt: skip
-
-
-def load(target: str) -> Any:
-    """The object that dotted text such as ``"hpcalc.laws.Poisson"`` names."""
-    from importlib import import_module
-
-    module, _, name = target.rpartition(".")
-    return getattr(import_module(module), name)

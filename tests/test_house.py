@@ -125,4 +125,4 @@ def test_a_law_and_a_guarantee_of_each_kind_are_shared(laws: list[object], guara
     """The lists of ``conftest.py`` have every row of the catalog."""
     for table, examples in ((catalog.LAWS, laws), (catalog.GUARANTEES, guarantees)):
         classes = {type(example).__name__ for example in examples}
-        assert {row.target.rpartition(".")[2] for row in table.values()} <= classes
+        assert {row.target.rpartition(":")[2] for row in table.values()} <= classes

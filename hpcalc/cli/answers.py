@@ -7,12 +7,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 import click
 
 from hpcalc.answer import Answer
-from hpcalc.catalog import LAWS, load
+from hpcalc.catalog import LAWS
 from hpcalc.cli import inputs
 from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC
@@ -27,7 +28,7 @@ _MOST = 10_000_000  # values of one call of draw; they are held in memory
 
 def _ask(question: str, *given: Any, **asked: Any) -> Any:
     """A question by its module and name: each loads its own machinery only, for start-up time is a promise."""
-    return load(f"hpcalc.questions.{question}")(*given, **asked)
+    return resolve_name(f"hpcalc.questions.{question}")(*given, **asked)
 
 
 def _watched(question: str, *given: Any, **asked: Any) -> Any:
@@ -51,7 +52,7 @@ def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = inputs.law(case, base)
-    return _watched("search_cost.bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case, base))
+    return _watched("search_cost:bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case, base))
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -62,7 +63,7 @@ def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
     if len(deltas) > 1:
         raise CommandLineError(f"{case.place}the cases have different deltas: give the total's --delta")
     results = {str(one.name): result for one, result in others}
-    return _ask("release.total", results, delta=max(deltas), **case.chosen("conversion", "max_epsilon"))
+    return _ask("release:total", results, delta=max(deltas), **case.chosen("conversion", "max_epsilon"))
 
 
 def convert(case: Case) -> Any:
@@ -76,12 +77,12 @@ def convert(case: Case) -> Any:
             ("epsilon", default, "asks for the delta of this epsilon: leave --delta out"),
         )
         asked["delta"] = None
-    return _ask("conversions.convert", inputs.guarantee(case), **asked)
+    return _ask("conversions:convert", inputs.guarantee(case), **asked)
 
 
 def utility(case: Case) -> Any:
     """``hpcalc utility``."""
-    return _ask("measures.utility", inputs.law(case), **_scored(case))
+    return _ask("measures:utility", inputs.law(case), **_scored(case))
 
 
 def _priced(case: Case, base: Any) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def compare(case: Case) -> Any:
         if all(value is None for value in footing.values()):
             asked["mean"] = make_law(**{key: named[key] for key in named if key not in MODIFIERS}).mean
     asked["lower"] = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
-    return _watched("comparing.compare", base, laws, **asked)
+    return _watched("comparing:compare", base, laws, **asked)
 
 
 def _selection(case: Case, laws: Any) -> Any:
@@ -121,7 +122,7 @@ def _selection(case: Case, laws: Any) -> Any:
     case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
     asked = {"base": inputs.guarantee(case, optional=True), "laws": laws, **case.chosen("mean", "delta")}
-    return _watched("selection.compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
+    return _watched("selection:compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
 
 
 def plan(case: Case) -> Any:
@@ -141,7 +142,7 @@ def plan(case: Case) -> Any:
         # each candidate composes by itself
         asked["compositions"] = case["compose"] if case["candidates"] is None else None
         base = inputs.guarantee(described, optional=True)
-    return _watched("planning.plan", base, **asked, **_laws(case), **_scored(case), **_priced(case, base))
+    return _watched("planning:plan", base, **asked, **_laws(case), **_scored(case), **_priced(case, base))
 
 
 def _laws(case: Case) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from pkgutil import resolve_name
 from typing import Any
 
 from hpcalc.catalog import GUARANTEES as KINDS
-from hpcalc.catalog import LAWS, load
+from hpcalc.catalog import LAWS
 from hpcalc.cli.case import Case, CommandLineError, shown
 from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
@@ -50,7 +51,7 @@ _READERS = {"rdp": parse_rdp_text, "rdp_file": read_rdp, "profile_file": read_pr
 
 def _made(name: str, *values: Any, **more: Any) -> Guarantee:
     """A guarantee of the table: few command lines need what its module loads."""
-    made: Guarantee = load(KINDS[name].target)(*values, **more)
+    made: Guarantee = resolve_name(KINDS[name].target)(*values, **more)
     return made
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.catalog import LAWS, PARAMETERS, load
+from hpcalc.catalog import LAWS, PARAMETERS
 from hpcalc.errors import InvalidInput, require
 from hpcalc.files import did_you_mean
 from hpcalc.laws.derived import modified
@@ -48,7 +49,7 @@ def make_law(dist: str, **params: object) -> RunCount:
     row = LAWS[dist]
     given = {key: value for key, value in params.items() if value is not None}
     _check_keys(dist, given)
-    maker, named = load(row.target), {key: given[key] for key in row.parameters if key in given}
+    maker, named = resolve_name(row.target), {key: given[key] for key in row.parameters if key in given}
     changes: dict[str, Any] = {key: given[key] for key in MODIFIERS if key in given}
     law = maker.with_mean(given["mean"], **named) if "mean" in given else maker(*named.values())
     return modified(law, **changes)

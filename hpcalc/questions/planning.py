@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from hpcalc.catalog import load
 from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee, compose, repeat
 from hpcalc.laws import RunCount
@@ -238,9 +238,9 @@ def _noisy(
     """One run by its noise, with whatever else happens in it."""
     remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
     require(("solve_for", kind, NOISES[kind].arity == 1 or sampling is not None, remedy))
-    make: Callable[[float], Guarantee] = sampling if callable(sampling) else load(NOISES[kind].target)
+    make: Callable[[float], Guarantee] = sampling if callable(sampling) else resolve_name(NOISES[kind].target)
     if isinstance(sampling, tuple):
-        make = partial(load(NOISES[kind].target), sampling[0], steps=sampling[1])
+        make = partial(resolve_name(NOISES[kind].target), sampling[0], steps=sampling[1])
 
     def one_run(x: float) -> Guarantee:
         whole = make(x) if base is None else compose(base, make(x))

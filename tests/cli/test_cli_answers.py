@@ -195,7 +195,7 @@ def test_progress_is_shown_on_a_terminal_after_a_while(monkeypatch: pytest.Monke
     for name, stream, delay in (("late", Terminal(), 0.0), ("early", Terminal(), 60.0), ("pipe", io.StringIO(), 0.0)):
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setattr(answers, "_DELAY", delay)
-        answers._watched("search_cost.bound")
+        answers._watched("search_cost:bound")
         shown[name] = stream.getvalue()
     assert "[#####...............] 1/4" in shown["late"]
     assert shown["late"].endswith("\r")

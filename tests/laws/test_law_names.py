@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ class Doubled(Poisson):
 
 
 def test_a_law_is_one_class_and_one_row(monkeypatch):
-    row = catalog.Law(f"{__name__}.Doubled", ("half",), "doubled Poisson", ("half",))
+    row = catalog.Law(f"{__name__}:Doubled", ("half",), "doubled Poisson", ("half",))
     monkeypatch.setitem(catalog.LAWS, "doubled", row)
     assert make_law(**parse_law("doubled:half=2.5,max-runs=9")) == AtMost(Doubled(2.5), 9)
     assert make_law("doubled", mean=10).parameters() == {"half": 5.0}
@@ -64,7 +65,7 @@ def test_every_row_is_a_law_that_can_be_written():
     assert tuple(ONE) == tuple(catalog.LAWS)
     for dist, text in ONE.items():
         row, law = catalog.LAWS[dist], make_law(**parse_law(f"{dist}:{text}"))
-        assert type(law) is catalog.load(row.target)
+        assert type(law) is resolve_name(row.target)
         assert law.name == dist
         assert isinstance(law, RunCount)
         assert tuple(law.parameters()) == row.parameters
@@ -80,7 +81,7 @@ def test_every_row_is_a_law_that_can_be_written():
             assert family.at(safe).log_mean <= law.log_mean
             assert family.at(law.parameters()[family.scale]).parameters() == law.parameters()
     assert {guarantee.safe for guarantee in catalog.GUARANTEES.values()} == {"up", "down"}
-    assert all(catalog.load(guarantee.target) for guarantee in catalog.GUARANTEES.values())
+    assert all(resolve_name(guarantee.target) for guarantee in catalog.GUARANTEES.values())
     assert all(name not in catalog.HINTS for name in (*catalog.LAWS, *catalog.METHODS))
     assert all(known in (*catalog.LAWS, *catalog.METHODS) for known in catalog.HINTS.values())
 
