@@ -2,21 +2,14 @@
 
 A Rényi curve turns into (ε, δ) by one of these rules, from loose to tight:
 
-* ``mironov``: ``ε = rdp - log(δ)/(a-1)`` (Mironov 2017, Proposition 3),
-* ``cks``: ``ε = rdp + log(1-1/a) - (log δ + log a)/(a-1)`` (Canonne, Kamath and Steinke 2020, Proposition 12, which
-  is Papernot and Steinke 2022, Lemma 14),
-* ``exact``: the mechanism's own privacy profile where it is known, else the best that the Rényi curve alone allows.
+* ``mironov``: ``ε = rdp - log(δ)/(a-1)`` (I. Mironov, "Rényi differential privacy", CSF 2017, Proposition 3),
+* ``cks``: ``ε = rdp + log(1-1/a) - (log δ + log a)/(a-1)`` (C. L. Canonne, G. Kamath, T. Steinke, "The discrete
+  Gaussian for differential privacy", NeurIPS 2020, Proposition 12, which is Papernot and Steinke 2022, Lemma 14),
+* ``exact``: the mechanism's own privacy profile where it is known, else the best that the Rényi curve alone allows (of
+  a single order: J. Liao and others, "Three variants of differential privacy", IEEE JSAIT 2, 2021).
 
 Every order gives a valid answer, so the search over orders can only cost tightness, never soundness. Everything is in
 logarithms: a δ of 1e-534 is an answer, 0.0 is not.
-
-References
-----------
-.. [1] I. Mironov, "Rényi differential privacy", CSF 2017.
-.. [2] C. L. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
-.. [3] N. Papernot, T. Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022.
-.. [4] J. Liao, S. Asoodeh, F. P. Calmon and others, "Three variants of differential privacy: lossless conversion and
-   applications", IEEE JSAIT 2 (2021): the best conversion of a single order.
 """
 
 from __future__ import annotations
@@ -199,17 +192,17 @@ def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: 
     ``score`` increases in v and is quasi-concave along the concave curve V: its supremum lies beside the best node. V
     at the right end and u at the left end of the last cells bound it there.
     """
-    run: Guarantee | RenyiCurve = curve if curve.run is None else curve.run
     # where v^a u^(1-a) <= e^((a-1) rdp) and v <= e^ε u keep V below the floor
-    gap, _ = minimise_over_orders(lambda a: run.rdp(a) - (a / (a - 1.0)) * floor, run.orders)
+    gap, _ = minimise_over_orders(lambda a: curve.rdp(a) - (a / (a - 1.0)) * floor, curve.orders)
     gap = min(gap, curve.pure_epsilon - floor)
     if not math.isfinite(gap):
         return _INF
-    if isinstance(run, RenyiCurve):
+    run = curve.run
+    if run is None:
         # A whole search's curve takes long to evaluate: it is read once, at orders near enough to each other for V to
         # be stationary between them.
-        orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12)) if run.orders is None else run.orders
-        value = np.maximum(np.nan_to_num(run.rdp(orders), nan=_INF, posinf=_INF), 0.0)
+        orders = 1.0 + np.exp(np.arange(-7.0, 14.0, 0.12)) if curve.orders is None else curve.orders
+        value = np.maximum(np.nan_to_num(curve.rdp(orders), nan=_INF, posinf=_INF), 0.0)
         run = RDPCurve(orders.tolist(), value.tolist())
     tolerance = max(run.region_tolerance, 1e-12)
     z = np.linspace(min(-gap - 1e-6 * max(gap, 1.0), -1.0), 40.0, 257)
@@ -251,11 +244,10 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
         fails = np.flatnonzero(~(log_profile(grid) <= log_delta))
         return int(fails[-1]) + 1 if fails.size else 0
 
-    grid = _LADDER
-    place = first_passing(grid)
-    if place == grid.size:
-        grid = _HIGH_LADDER
+    for grid in (_LADDER, _HIGH_LADDER):
         place = first_passing(grid)
+        if place < grid.size:
+            break
     if place in (0, grid.size):
         return _INF if place else float(grid[0])
     low, high = grid[place - 1 : place + 1].tolist()

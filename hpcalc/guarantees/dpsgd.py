@@ -1,16 +1,9 @@
 """DP-SGD: compositions of the Poisson-sampled Gaussian mechanism.
 
-Neighbouring data sets differ by adding or removing one record. The Rényi divergence is that of
-``(1-q) N(0, sigma^2) + q N(1, sigma^2)`` from ``N(0, sigma^2)``; the other direction is never larger (Mironov, Talwar
-and Zhang 2019, Theorem 5), and profile and region take the larger of both directions.
-
-References
-----------
-.. [1] M. Abadi et al., "Deep learning with differential privacy", CCS 2016.
-.. [2] I. Mironov, K. Talwar, L. Zhang, "Rényi differential privacy of the sampled Gaussian mechanism",
-   arXiv 1908.10530 (2019).
-.. [3] A. Ganesh, "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms",
-   arXiv 2401.10294 (2024).
+Neighbouring data sets differ by adding or removing one record (or a group's). The Rényi divergence is that of
+``(1-q) N(0, sigma^2) + q N(1, sigma^2)`` from ``N(0, sigma^2)``; the other direction is never larger (I. Mironov,
+K. Talwar, L. Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", arXiv 1908.10530, Theorem 5), and
+profile and region take the larger of both directions.
 """
 
 from __future__ import annotations
@@ -61,8 +54,8 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
     """
     h, variance = orders - 1.0, sigma * sigma
-    j, log_b, log_none = _log_binomial(size, rate)
-    far = _log_mixed(log_none, log_b, h[:, None] * j * j / (2.0 * variance))
+    j, log_b = _log_binomial(size, rate)
+    far = _log_mixed(log_b, h[:, None] * j[1:] ** 2 / (2.0 * variance))
     out = np.array(np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance)), dtype=float)
     spacing = min(sigma / 4.0, max(0.5 * variance, sigma / 40.0))
     near = orders * size + 20.0 * sigma <= (_MAX_NODES if size == 1 else 4 * _MAX_NODES) * spacing
@@ -70,7 +63,7 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     for one in distinct(batch[near]):
         chosen = near & (batch == one)
         x = np.arange(-10.0 * sigma - (size - 1.0), size * np.max(orders[chosen]) + 10.0 * sigma + spacing, spacing)
-        loss = _log_mixed(log_none, log_b, (j * x[:, None] - 0.5 * j * j) / variance)
+        loss = _log_mixed(log_b, (j[1:] * x[:, None] - 0.5 * j[1:] ** 2) / variance)
         log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
         own = h[chosen]
         moment = logsumexp(_log_gain(own[:, None], loss) + log_density)
@@ -80,11 +73,11 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     return out
 
 
-def _log_mixed(log_none: float, log_b: Array, growth: Array) -> Array:
-    """``log(b_0 + sum_j b_j e^growth_j)``, from what the sum exceeds 1 by where that is small."""
+def _log_mixed(log_b: Array, growth: Array) -> Array:
+    """``log(b_0 + sum_j b_j e^growth_j)`` over j >= 1, from what the sum exceeds 1 by where that is small."""
     with np.errstate(over="ignore"):
-        excess = np.sum(times_expm1(log_b, growth), axis=-1)
-    plain = logaddexp(log_none, logsumexp(log_b + growth))
+        excess = np.sum(times_expm1(log_b[1:], growth), axis=-1)
+    plain = logaddexp(log_b[0], logsumexp(log_b[1:] + growth))
     return np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), plain)
 
 
@@ -133,19 +126,17 @@ class SampledGaussian(CurveBase):
         rate, s = uses[0][0].rate, np.array([part.sigma**-2.0 for part, _ in uses])
         if len(uses) <= _SCHEDULE or uses[0][0].records > 1 or np.max(s) >= 50.0:  # there erf has few digits
             return super().thinned(uses, upper)
-        count = [float(count) for _, count in uses]
         if not upper:
             cell = np.floor((s - np.min(s)) / (np.ptp(s) + 1e-300) * 1.999 * _SCHEDULE)
             members = [np.flatnonzero(cell == one) for one in distinct(cell)]
-            return [uses[one[np.argmin(s[one])]][0] for one in members], [
-                (i, 0.0, math.fsum(count[at] for at in one)) for i, one in enumerate(members)
-            ]
+            some = [(uses[one[np.argmin(s[one])]][0], sum(uses[at][1] for at in one.tolist())) for one in members]
+            return super().thinned(some, upper)
         grid = np.linspace(np.min(s), np.max(s), _SCHEDULE)
         left = np.clip(np.searchsorted(grid, s, side="right") - 1, 0, _SCHEDULE - 2)
         reach, ends = (np.array([math.erf(math.sqrt(x / 8.0)) for x in part]) for part in (s, grid))
         share = np.clip((reach - ends[left]) / (ends[left + 1] - ends[left]), 0.0, 1.0)
         nodes: list[Guarantee] = [cls(rate, sigma * (1.0 - 1e-12)) for sigma in (grid**-0.5).tolist()]
-        return nodes, list(zip(left.tolist(), share.tolist(), count, strict=True))
+        return nodes, list(zip(left.tolist(), share.tolist(), [float(count) for _, count in uses], strict=True))
 
     def loss_tails(self, loss: Array) -> Tails:
         """Tails of ``log sum_j b_j e^((j x - j^2/2) / sigma^2)``, b binomial.
@@ -153,25 +144,23 @@ class SampledGaussian(CurveBase):
         x is drawn from ``sum_j b_j N(j, sigma^2)`` (P) or from ``N(0, sigma^2)`` (Q).
         """
         sigma = self.sigma
-        j, log_b, log_none = _log_binomial(self.records, self.rate)
+        j, log_b = _log_binomial(self.records, self.rate)
         # Newton on the logarithm of the sum over j >= 1, which is convex in x, from a point to the right of the
         # solution, where one term alone is large enough: of one record's that is the solution.
-        some = logsubexp(loss, log_none)
+        some = logsubexp(loss, log_b[0])
         goal = np.where(np.isneginf(some), 0.0, some)[:, None]
-        x = np.min((sigma * sigma * (goal - log_b) + 0.5 * j * j) / j, axis=1, keepdims=True)
+        x = np.min((sigma * sigma * (goal - log_b[1:]) + 0.5 * j[1:] ** 2) / j[1:], axis=1, keepdims=True)
         for _ in range(60):
-            terms = log_b + (j * x - 0.5 * j * j) / (sigma * sigma)
+            terms = log_b[1:] + (j[1:] * x - 0.5 * j[1:] ** 2) / (sigma * sigma)
             value = logsumexp(terms)[:, None]
-            move = (value - goal) * sigma * sigma / np.sum(np.exp(terms - value) * j, axis=1, keepdims=True)
+            move = (value - goal) * sigma * sigma / np.sum(np.exp(terms - value) * j[1:], axis=1, keepdims=True)
             x = x - move
             if np.max(np.abs(move)) < 1e-13 * sigma * (1.0 + np.max(np.abs(x))):
                 break
-        y = np.where(np.isneginf(some), -_INF, x[:, 0] / sigma)
-        q_above, q_below = log_ndtr(-y), log_ndtr(y)
-        z = y[:, None] - j / sigma
-        p_above = logaddexp(log_none + q_above, logsumexp(log_b + log_ndtr(-z), axis=1))
-        p_below = logaddexp(log_none + q_below, logsumexp(log_b + log_ndtr(z), axis=1))
-        return Tails(np.minimum(p_above, 0.0), np.minimum(p_below, 0.0), q_above, q_below)
+        z = (np.where(np.isneginf(some)[:, None], -_INF, x) - j) / sigma
+        above, below = log_ndtr(-z), log_ndtr(z)
+        p_above, p_below = (np.minimum(logsumexp(log_b + side), 0.0) for side in (above, below))
+        return Tails(p_above, p_below, above[:, 0], below[:, 0])
 
 
 @dataclass(frozen=True)
@@ -227,7 +216,7 @@ class DPSGD(WithCore):
         return {"dpsgd": [self.rate, self.sigma, self.steps], **group}
 
     def group(self, size: int) -> DPSGD:
-        """For a group of records, each of which enters a batch independently of the others [3]_."""
+        """For a group of records, each of which enters a batch independently of the others (A. Ganesh, 2401.10294)."""
         return replace(self, records=self.records * checked_group(size))
 
     @property
@@ -251,9 +240,8 @@ class DPSGD(WithCore):
         return Convolution(((SampledGaussian(self.rate, self.sigma, self.records), self.steps),))
 
 
-def _log_binomial(size: int, rate: float) -> tuple[Array, Array, float]:
-    """Numbers j >= 1 of a group's records in a batch, and logarithms of their probabilities and of that of none."""
+def _log_binomial(size: int, rate: float) -> tuple[Array, Array]:
+    """Numbers of a group's records in a batch, and logarithms of their probabilities."""
     j = np.arange(size + 1.0)
     log_choose = np.cumsum(np.log(np.append(1.0, (size - j[:-1]) / (j[:-1] + 1.0))))
-    log_b = log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)
-    return j[1:], log_b[1:], size * math.log1p(-rate)
+    return j, log_choose + j * math.log(rate) + (size - j) * math.log1p(-rate)

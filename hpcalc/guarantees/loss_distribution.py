@@ -91,8 +91,17 @@ def composed_losses(
         law = _law(losses, tilts, most, up=up) if reached else None
         law = law or _with_jumps(losses, scale, up=up, symmetric=symmetric)
         if law is not None:
-            return _dominating(law, losses, symmetric=symmetric) if up else _attained(law, losses.step)
-    return None
+            break
+    else:
+        return None
+    if not up:
+        return _attained(law, losses.step)
+    log_p = law.log_p + _SUMS
+    # losses that left the grid count as infinite
+    ends = [logaddexp(end, log1mexp(kept)) for end, kept in zip(law.ends, losses.log_finite, strict=True)]
+    ahead = _nodes(law.loss, log_p, float(ends[0]))
+    back = ahead if symmetric else _nodes(-law.loss[::-1], (log_p - law.loss)[::-1], float(ends[1]))
+    return DominatingPair(*least_masses(ahead, back))
 
 
 def _tilts(losses: Losses, scale: float, *, up: bool, symmetric: bool) -> tuple[list[float], bool]:
@@ -110,8 +119,7 @@ def _choose_alpha(losses: Losses, scale: float, exponent: float, side: float) ->
     Under Q on the left side. The exponent may jump: past a certain tilt a single step with a rare huge loss outweighs
     all others. The second answer says that it does not.
     """
-    low, high = 0.0, 2.0 * math.sqrt(2.0 * exponent) / scale
-    reached = 0.0
+    low, high, reached = 0.0, 2.0 * math.sqrt(2.0 * exponent) / scale, 0.0
     for _ in range(12):
         mid = 0.5 * (low + high)
         k, weight, kinds = losses.tilted(mid if side > 0.0 else -1.0 - mid)
@@ -209,15 +217,6 @@ def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool) -> _Law
         all_seen = sign * loss[end] > sign * losses.kinds.total * losses.loss[end]
         ends.append(float(logaddexp(-_INF if all_seen else min(bounds, default=_INF), _LEAST + math.log(loss.size))))
     return _Law(loss[seen], log_p[seen], (ends[0], ends[1]))
-
-
-def _dominating(law: _Law, losses: Losses, *, symmetric: bool) -> DominatingPair:
-    """The pair of nodes of both profiles; losses that left the grid are infinite."""
-    log_p = law.log_p + _SUMS
-    ends = [logaddexp(end, log1mexp(kept)) for end, kept in zip(law.ends, losses.log_finite, strict=True)]
-    ahead = _nodes(law.loss, log_p, float(ends[0]))
-    back = ahead if symmetric else _nodes(-law.loss[::-1], (log_p - law.loss)[::-1], float(ends[1]))
-    return DominatingPair(*least_masses(ahead, back))
 
 
 def _nodes(loss: Array, log_p: Array, infinite: float) -> tuple[Array, Array]:
