@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
-from hpcalc.output.phrases import in_words, label, law_words, released, rows_of, run_words, spelled
+from hpcalc.output.phrases import in_words, label, law_words, released, run_words, spelled
 
 LABELLED = ("", "")  # the headings of labels with one value each
 
@@ -120,7 +120,7 @@ def _explained(case: Document) -> list[Block]:
 
 
 def _listed(title: str, value: Any) -> list[Block]:
-    return [_grid(title, value)] if rows_of(value) else _notes(title, value)
+    return [_grid(title, value)] if value and isinstance(value[0], Mapping) else _notes(title, value)
 
 
 def _bound(case: Document) -> Told:

@@ -19,11 +19,10 @@ def csv_text(document: Mapping[str, Any]) -> str:
     groups = list(dict.fromkeys(key.partition(".")[0] for key in named))
     header = sorted(named, key=lambda key: groups.index(key.partition(".")[0]))
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
+    writer = csv.DictWriter(out, header, lineterminator="\n")
+    writer.writeheader()
     for record in records:
-        cells = (record.get(key) for key in header)
-        writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
+        writer.writerow({key: str(cell).lower() if isinstance(cell, bool) else cell for key, cell in record.items()})
     return out.getvalue()
 
 

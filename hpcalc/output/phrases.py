@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def run_words(base: Mapping[str, Any]) -> str:
 
 
 def _run(key: str, value: Any) -> str:
-    if key == "candidates" and rows_of(value):
+    if key == "candidates" and isinstance(value[0], Mapping):
         more = f"; and {len(value) - 2} more" if len(value) > 2 else ""
         return f"one of {len(value)} settings ({'; '.join(map(run_words, value[:2]))}{more})"
     if key in _FILES:
@@ -101,8 +101,3 @@ def in_words(key: str, value: Any) -> str:
     if key == "then":
         return "; ".join(map(run_words, value))
     return run_words(value) if key in ("base", "from") else law_words(value) if key == "law" else spelled(value)
-
-
-def rows_of(value: Any) -> Sequence[Mapping[str, Any]]:
-    """The value if it is a list of mappings, else an empty one."""
-    return value if isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value) else ()
