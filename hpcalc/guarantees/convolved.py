@@ -95,16 +95,12 @@ class Convolution(CurveBase):
         return math.fsum(count * part.zcdp_rho for part, count in self.parts)
 
     @property
-    def has_own_pair(self) -> bool:  # type: ignore[override]
-        return self._steps is not None
-
-    @property
     def exact_profile(self) -> bool:  # type: ignore[override]
         return self.step is not None
 
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override]
-        if self.exact_profile or not self.has_own_pair:
+        if self.exact_profile or self._steps is None:
             return ()
         return (
             "the privacy-loss distribution of this base would take too long or too much memory; "

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -119,8 +119,8 @@ class _Points(Guarantee):
     echo: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     option = ""  # which gives the points
-    remedies: tuple[str, ...] = ()  # for x, for y at an x, for a point given twice, and where none is given
-    legal: tuple[Callable[[float], bool], ...] = ()  # of x and of y
+    remedies: ClassVar[tuple[str, ...]] = ()  # for x, for y at an x, for a point given twice, and where none is given
+    legal: ClassVar[tuple[Callable[[float], bool], ...]] = ()  # of x and of y
 
     def __init__(self, points: Points, values: Iterable[float] | None = None, *, echo: Any = None) -> None:
         object.__setattr__(self, "echo", echo)

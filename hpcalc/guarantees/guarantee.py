@@ -39,8 +39,6 @@ class Guarantee(ABC):
         Where (plus and minus) the privacy loss of :meth:`loss_tails` has jumps.
     loss_attained : bool
         Whether :meth:`loss_tails` is the law of a mechanism with this guarantee, not of one that dominates it.
-    has_own_pair : bool
-        Whether a finite mechanism that this base can be post-processed to may be had by :meth:`attained_tradeoff`.
 
     Examples
     --------
@@ -60,7 +58,6 @@ class Guarantee(ABC):
     zcdp_rho: float = math.inf
     loss_jump: float = 0.0
     loss_attained: bool = True
-    has_own_pair: bool = False
 
     @property
     def directions(self) -> tuple[int, ...]:

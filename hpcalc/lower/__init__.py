@@ -32,7 +32,8 @@ def lower_bound(base: Guarantee, law: RunCount, log_delta: float, bounds: Sequen
     if not isinstance(law, Law):
         return None
     own = path_lower_bound(base, law, log_delta, bounds)
-    # a mechanism too large for its loss distribution is still that mechanism: no other one speaks for it
-    if own is not None or base.exact_profile or base.core.has_own_pair or log_delta == -math.inf:
+    # a mechanism too large for its loss distribution is still that mechanism, and a mixture is more than its curve: no
+    # other one speaks for it
+    if own is not None or base.exact_profile or base.core.loss_steps() is not None or log_delta == -math.inf:
         return own
     return few_outcomes_beside_slack(base, law, log_delta)

@@ -41,7 +41,7 @@ def conditional_lower_bound(base: Guarantee, accept: float, log_delta: float) ->
         least = max((base.pure_epsilon + float((region(p).log_u - p.log_u)[0]) for region, _ in pairs), default=None)
         return None if least is None else LowerBound(rounded_down(least, log_delta), DOMINATING)
     found: list[LowerBound] = []
-    if not base.exact_profile and not base.core.has_own_pair and base.slack == 0.0:
+    if not base.exact_profile and base.core.loss_steps() is None and base.slack == 0.0:
         logit = math.log(accept) - math.log1p(-accept) + 1e-9 if accept < 1.0 else 30.0
         point = few_outcomes(base, _Accepted(accept), log_delta, np.array([logit]))
         if point is not None:
@@ -58,7 +58,7 @@ def _attained(base: Guarantee) -> Iterator[tuple[Callable[[Prob], Prob], str]]:
         yield Gaussian(1.0 / math.sqrt(2.0 * base.rho)).region, "Gaussian"
     if isinstance(base, (Gaussian, Laplace)):
         yield base.region, DOMINATING
-    elif base.exact_profile or base.core.has_own_pair:
+    elif base.exact_profile or base.core.loss_steps() is not None:
         for direction in (0, 1):  # a mechanism on a grid need not be symmetric where the base is
             curve = base.attained_tradeoff(direction)
             if curve is not None:

@@ -12,7 +12,9 @@ from hpcalc.bounds.conditional import RefinedConditional
 from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, compose
 from hpcalc.guarantees.mixture import Mixture
+from hpcalc.laws import Poisson
 from hpcalc.logspace import Prob
+from hpcalc.lower import lower_bound
 from hpcalc.lower.conditional import conditional_lower_bound
 
 
@@ -77,6 +79,8 @@ def test_settings_known_by_their_curve_only():
     mixture = Mixture((ZCDP(0.1), ZCDP(0.2)), (0.5, 0.5))
     assert float(mixture.rdp(3.0)) == pytest.approx(math.log(0.5 * (math.exp(0.6) + math.exp(1.2))) / 2.0, rel=1e-12)
     assert mixture.zcdp_rho == 0.2
+    # which is more than its Rényi curve says: a mechanism of that curve proves nothing
+    assert lower_bound(mixture, Poisson(3.0), math.log(1e-6)) is None
     u = Prob.from_u(np.array([1e-6, 0.1]))
     lower, upper = ZCDP(0.1).region(u), ZCDP(0.2).region(u)
     assert (mixture.region(u).log_u >= lower.log_u).all()
