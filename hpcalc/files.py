@@ -232,12 +232,8 @@ def _table(source: Source, text: str, delimiter: str) -> Node:
         return Node("list", 1, children=tuple(lists))
     source.require(len(rows) > 1, "has a header but no rows")
     named = [i for i, name in enumerate(header) if name.text]  # a column without a name is an index
-    names = [header[i].text for i in named]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        source.refuse(f"has two columns named {shown(twice)}: keep one", header[0])
-    return Node("list", 1, children=tuple(
-        Node("mapping", row[0].line, children=tuple((header[i], row[i]) for i in named)) for row in rows[1:]
-    ))  # fmt: skip
+    pairs = (tuple((header[i], row[i]) for i in named) for row in rows[1:])
+    return Node("list", 1, children=tuple(Node("mapping", cells[0][1].line, children=cells) for cells in pairs))
 
 
 def json_text(value: Any, encoding: str = "utf-8") -> str:

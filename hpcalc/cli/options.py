@@ -152,7 +152,7 @@ PART |= {"name": Option("name", "TEXT", text, ""), "times": Option("times", "N",
 LAW = _KEYS[RUNS][:-1]  # of one law; --law names several
 _OUTPUT = ("format", "explain", "quiet", "output", "spec", "case", "save_spec")
 
-_ONE_RUN = (*GUARANTEES, *TRAINING, "examples", "compose", "group")
+_ONE_RUN = (*GUARANTEES, *TRAINING, "examples", "run", "compose", "group")
 _SCORES = ("success_rate", "scores", "column", "missing", "minimize")
 
 
@@ -162,7 +162,6 @@ class _Row(NamedTuple):
     options: Sequence[str]
     help: str
     examples: tuple[str, ...]
-    silent: Sequence[str] = ()  # accepted, and in no help
     spec: Sequence[str] = ()  # only a spec file holds them
 
 
@@ -176,22 +175,18 @@ _COMMANDS = {
             "hpcalc bound --dist tnb --eta 0 --mean 10 --noise-multiplier 1.1 --sample-rate 0.0042667 --steps 14062",
             "hpcalc bound --dist poisson --mu 10 --zcdp 0.1 --delta 1e-6 --max-epsilon 5",
         ),
-        spec=("run",),
     ),
     "convert": _Row(
         (*_ONE_RUN, "epsilon", "to", "delta", "conversion", "orders", "profile_out", "rdp_out"),
         "Convert the guarantee of one run: to (epsilon, delta) at --delta or at --epsilon, to a Renyi curve, to zCDP "
         "or to pure DP. The smallest valid answer is given, with the rule that gave it.",
         ("hpcalc convert --gaussian 2 --compose 10 --delta 1e-6",),
-        silent=("method",),
-        spec=("run",),
     ),
     "utility": _Row(
         (*LAW, *_SCORES, "plot"),
         "What the best of K runs is worth, and how long it takes: expected quantile, chance of a good run, expected "
         "best score, and the quantiles of K itself.",
         ("hpcalc utility --dist poisson --mu 10 --success-rate 0.01",),
-        silent=_KEYS[_ACCOUNTING],
     ),
     "compare": _Row(
         (*_ONE_RUN, *_KEYS[_RELEASE], "law", "mean", "at_epsilon", "at_success", "sweep", "selection", "sensitivity",
@@ -199,7 +194,7 @@ _COMMANDS = {
         "Laws of the number of runs side by side: at one mean, at one epsilon, or at one success probability. Without "
         "--law: Poisson, TNB with eta -0.5, 0, 0.5 and 1, and what a fixed number of runs costs.",
         ("hpcalc compare --zcdp 0.1 --mean 10 --success-rate 0.01",),
-        spec=("run", *(key for key in LAW if key != "mean")),
+        spec=[key for key in LAW if key != "mean"],
     ),
     "plan": _Row(
         (*_ONE_RUN, *LAW, *_KEYS[_RELEASE], "law", "target_epsilon", "solve_for", "maximize", "optimize_eta",
@@ -207,14 +202,13 @@ _COMMANDS = {
         "Solve for the law of K that meets a privacy target, or, with --solve-for and a law, for the least noise of "
         "the base. What is printed meets the target when it is fed back to 'hpcalc bound'.",
         ("hpcalc plan --zcdp 0.1 --target-epsilon 4 --success-rate 0.01",),
-        spec=("run", "max_epsilon"),
+        spec=("max_epsilon",),
     ),
     "draw": _Row(
         (*LAW, "count"),
         "Draw the number of runs K of one search from its law, with the operating system's entropy. The guarantee "
         "holds for a K that is drawn fresh, once, and never revealed.",
         ("hpcalc draw --dist poisson --mu 10",),
-        silent=_KEYS[_ACCOUNTING],
     ),
 }  # fmt: skip
 
@@ -222,10 +216,11 @@ _COMMANDS = {
 def command(name: str) -> Command:
     """One of the six commands, its options in the order of the table."""
     row, options = _COMMANDS[name], []
-    wanted = {*row.options, *_OUTPUT, *row.silent, *row.spec}
-    for key in (key for key in OPTIONS if key in wanted):
+    shown = {*row.options, *_OUTPUT} - {"run"}
+    # how to account is accepted everywhere, also where nothing is to account
+    for key in (key for key in OPTIONS if key in {*row.options, *_OUTPUT, *_KEYS[_ACCOUNTING], *row.spec}):
         option = copy(OPTIONS[key])
-        option.hidden, option.spec_only = key in row.silent or key in row.spec, key in row.spec
+        option.hidden, option.spec_only = key not in shown, key == "run" or key in row.spec
         if not option.spec_only:
             # HPCALC_FORMAT and HPCALC_DELTA speak to every command; the command's own variable wins over them
             shared = [f"HPCALC_{key.upper()}"] if key in ("format", "delta") else []
