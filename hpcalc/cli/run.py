@@ -9,7 +9,6 @@ from typing import Any
 from hpcalc.catalog import LAWS
 from hpcalc.cli.case import Case, CommandLineError, Layer, shown
 from hpcalc.cli.command import COMMAND_LINE, Command
-from hpcalc.cli.explain import explanation
 from hpcalc.cli.options import command as named
 from hpcalc.cli.spec import cases_of, spec_text
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
@@ -23,6 +22,8 @@ def execute(command: Command, typed: Layer) -> int:
     try:
         cases, listed = cases_of(command, typed)
         _check(command, cases, listed)
+        from hpcalc.cli import answers  # all of the numeric core
+
         results = {case: _answer(command, case) for case in cases if not case["total"]}
         others = list(results.items())  # of which a total is that, wherever it stands
         answered = [(case, results[case] if case in results else _answer(command, case, others)) for case in cases]
@@ -33,7 +34,7 @@ def execute(command: Command, typed: Layer) -> int:
     for case, result in answered:
         document = result.document()
         if result.failure is None:
-            document |= explanation(result, document, case) if case["explain"] else {}
+            document |= answers.explanation(result, document, case) if case["explain"] else {}
             # files beside the answer come first: if one of them fails, stdout stays empty
             for key, name, points in (("profile_out", "profile", "profile"), ("rdp_out", "rdp", "rdp_export")):
                 if path := _path(case, key):
@@ -91,12 +92,14 @@ def _path(case: Case, key: str) -> Any:
 
 def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | None = None) -> Any:
     """A result; what is wrong with the input is told in the words of the command line."""
-    from hpcalc.cli import answers  # all of the numeric core
+    from hpcalc.cli import answers
 
     try:
         return getattr(answers, str(command.name))(case) if others is None else answers.total(case, others)
     except (NoFiniteBound, TargetOutOfReach) as error:
-        return answers.failed(str(command.name), error)
+        told: dict[str, Any] = {"epsilon": None, "reason": " ".join(str(error).split())}
+        told |= {"reachable": error.reachable} if isinstance(error, TargetOutOfReach) and error.reachable else {}
+        return answers.Plain(str(command.name), told, error)
     except InvalidInput as error:
         raise case.located(error) from error
     except CommandLineError as error:

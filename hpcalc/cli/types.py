@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from hpcalc.cli.command import Option
-from hpcalc.errors import InvalidInput
+from hpcalc.errors import InvalidInput, require
 from hpcalc.files import INFINITE, NUMBER, did_you_mean, vanishes
 
 # Options of other tools, and what is meant here: what to write, then the words that people type for it.
@@ -62,15 +62,15 @@ def flag(text: str, option: Option) -> bool:
 def number(text: str, option: Option) -> float:
     """A finite real number."""
     clean = text.strip()
-    if NUMBER.fullmatch(clean):
-        if math.isinf(float(clean)):
-            raise InvalidInput(option.key, text, "give a number below 1e308")
-        if vanishes(clean):
-            raise InvalidInput(option.key, text, "too small to be told from 0: give 0 or at least 1e-307")
-        return float(clean)
-    if re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean):
-        raise InvalidInput(option.key, text, f"use a decimal point: {clean.replace(',', '.')}")
-    raise InvalidInput(option.key, text, "give a number such as 0.5 or 1e-6" if clean else "give a number")
+    if not NUMBER.fullmatch(clean):
+        remedy = "give a number such as 0.5 or 1e-6" if clean else "give a number"
+        comma = re.fullmatch(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?", clean)
+        raise InvalidInput(option.key, text, f"use a decimal point: {clean.replace(',', '.')}" if comma else remedy)
+    require(
+        (option.key, text, not math.isinf(float(clean)), "give a number below 1e308"),
+        (option.key, text, not vanishes(clean), "too small to be told from 0: give 0 or at least 1e-307"),
+    )
+    return float(clean)
 
 
 def loss(text: str, option: Option) -> float:
@@ -87,12 +87,11 @@ def integer(text: str, option: Option) -> int:
     """An integer of at least 1; ``1e6`` and ``1000.0`` are integers too, ``2.5`` is not."""
     clean = text.strip()
     value = float(clean) if NUMBER.fullmatch(clean) else math.nan
-    if abs(value) > 1e18:
-        raise InvalidInput(option.key, text, "give an integer of at most 1e18")
-    if not value.is_integer() or vanishes(clean):
-        raise InvalidInput(option.key, text, "give an integer such as 100 or 1e6")
-    if value < 1.0:
-        raise InvalidInput(option.key, text, "give an integer of at least 1")
+    require(
+        (option.key, text, not abs(value) > 1e18, "give an integer of at most 1e18"),
+        (option.key, text, value.is_integer() and not vanishes(clean), "give an integer such as 100 or 1e6"),
+        (option.key, text, value >= 1.0, "give an integer of at least 1"),
+    )
     # a double does not hold every integer of 17 digits
     return int(clean) if clean.isdigit() else int(value)
 
@@ -100,9 +99,8 @@ def integer(text: str, option: Option) -> int:
 def orders(text: str, option: Option) -> tuple[float, ...]:
     """A comma-separated list of Renyi orders, each above 1; ``inf`` is pure DP."""
     orders = tuple(loss(part, option) for part in text.split(","))
-    for order in orders:
-        if not order > 1.0:
-            raise InvalidInput(option.key, f"{order:g}", "every order must be above 1, e.g. 1.5,2,4,inf")
+    remedy = "every order must be above 1, e.g. 1.5,2,4,inf"
+    require(*((option.key, f"{order:g}", order > 1.0, remedy) for order in orders))
     return orders
 
 
