@@ -59,7 +59,7 @@ class AtLeastOne(Law):
         return np.where(k >= 1.0, self.law.log_pmf(k) - self._log_run, -np.inf)
 
     def log_sf(self, k: int) -> float:
-        return 0.0 if k <= 0 else min(self.law.log_sf(k) - self._log_run, 0.0)
+        return min(self.law.log_sf(k) - self._log_run, 0.0)
 
     def log_density(self, rank: Prob) -> Array:
         return np.asarray(self.law.log_density(rank) - self._log_run, dtype=float)
@@ -145,8 +145,8 @@ class Clamped(_Cut):
 
 
 def modified(law: Law, max_runs: Any = None, clamp_runs: Any = None, at_least_one: bool = False) -> Law:
-    """A law given K <= ``max_runs``, cut off and given K >= 1; itself where that is so: no table is as long as it."""
-    for kind, m in ((AtMost, max_runs), (Clamped, clamp_runs)):
+    """The law given K <= ``max_runs``, of min(K, ``clamp_runs``), or given K >= 1; itself where that is so."""
+    for kind, m in ((AtMost, max_runs), (Clamped, clamp_runs)):  # no table where K never exceeds m
         if m is not None and (law.max_runs or math.inf) > whole_number(kind.option, m, 1):
             law = kind(law, m)
     return AtLeastOne(law) if at_least_one and law.log_prob_zero > -math.inf else law

@@ -7,7 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
@@ -139,6 +139,7 @@ class RunCount(ABC):
         if k < _HEAD:
             return k
 
+        @cache
         def excess(k: int) -> float:
             size = (-self.log_sf(k) if upper else self.log_cdf(k)) - goal + _TIE
             return size if abs(size) < 10.0 else math.copysign(math.inf, size)
@@ -147,8 +148,9 @@ class RunCount(ABC):
         here, there = 1.5 * self.sd, self.sd * safe_exp(-0.5 * log_tail)
         least, most = self.mean - (here if upper else there), self.mean + (there if upper else here)
         low, high = int(max(_HEAD - 1.0, least * (1.0 - 1e-12) - 1.0)), int(min(1e300, most * (1.0 + 1e-12) + 1.0))
-        remedy = "K is that large here; give a larger gamma"
-        require(("quantile", f"above {float(high):g}", excess(high) > 0.0, remedy))
+        low = low if excess(low) <= 0.0 else _HEAD - 1  # where a law of one's own knows its spread badly
+        high = high if excess(high) > 0.0 else 10**300
+        require(("quantile", "above 1e+300", excess(high) > 0.0, "K is that large here; give a larger gamma"))
         return neighbours(excess, low, high, lambda low, high, share: int(low * (high / low) ** share))[1]
 
 
