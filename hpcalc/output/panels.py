@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcalc.laws import Law
+from hpcalc.laws.derived import modified
 from hpcalc.laws.family import LawFamily, family_of
 from hpcalc.logspace import Prob, Upper, distinct
 from hpcalc.output.digits import fixed, short
@@ -209,15 +210,13 @@ def _scores(law: Law, scores: Sequence[float], minimize: bool, style: int) -> Pa
     """Distribution functions of one run's score and of the best of K given K >= 1."""
     ordered = np.sort(np.array(scores, dtype=float))
     keep = distinct(np.linspace(0, ordered.size - 1, min(ordered.size, 60)).round()).astype(int)
-    x, below = ordered[keep].tolist(), (keep + 1.0) / ordered.size
-    empty = math.exp(law.log_prob_zero)
-    if minimize:  # P[best <= x] = 1 - f(P[score > x])
-        best = np.exp(law.success(Prob.from_u(below)).log_u)
-    else:
-        best = np.exp(law.success(Prob.from_u(1.0 - below)).log_q) - empty
+    x, below, given = ordered[keep], (keep + 1.0) / ordered.size, modified(law, at_least_one=True)
+    # P[best <= x] = 1 - f(P[score > x]) where the least is best, else f(P[score <= x])
+    ahead = given.success(Prob.from_u(below if minimize else 1.0 - below))
+    best = np.exp(ahead.log_u if minimize else ahead.log_q)
     return Panel("Scores", Axis("score"), Axis("share at or below", least=0.0, most=1.0),
-                 (_series("best of K", zip(x, (best / (1.0 - empty)).tolist(), strict=True), style),
-                  _series("one run", zip(x, below.tolist(), strict=True))))  # fmt: skip
+                 (_series("best of K", zip(x.tolist(), best.tolist(), strict=True), style),
+                  _series("one run", zip(x.tolist(), below.tolist(), strict=True))))  # fmt: skip
 
 
 _PANELS: dict[type, Callable[[Any], list[Panel]]] = {
