@@ -64,6 +64,7 @@ _DONE = 1e-5  # relative excess of ε at which it is taken
 _NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
+_THIN = 1e-7  # width of a block, relative to where it is, that differences of doubles still tell
 
 
 @dataclass(eq=False)
@@ -338,8 +339,13 @@ class Mechanism:
 
     @classmethod
     def along(cls, law: BestOfK, won: Points, lost: Points) -> Mechanism:
-        """Winners between neighbouring points, each block after the losers of one point."""
-        use = (np.diff(won.x) > 0.0) & (won.x[1:] <= lost.x_rest)
+        """Winners between neighbouring points, each block after the losers of one point.
+
+        Events need not hold every block: those so thin that rounding makes up their likelihood ratio are left out.
+        """
+        use = won.x[1:] <= lost.x_rest
+        for ends, above in ((won.x, won.x_rest), (won.w, won.w_rest)):
+            use &= (between(ends, above) > _THIN * np.minimum(ends[1:], above[:-1])) | (ends[1:] == 0.0)
 
         def blocks(ends: Array, before: Array, rest: Array, density: Callable[[Prob], Array]) -> Array:
             lo, hi = (_sum(part[use], before[use], rest[use]) for part in (ends[:-1], ends[1:]))

@@ -63,6 +63,8 @@ def test_at_delta_zero_the_pure_price():
     found = path_lower_bound(PureDP(1.0), Poisson(10.0), -math.inf)
     assert found is not None
     assert found.epsilon == pytest.approx(1.0 + 10.0 * math.tanh(0.5), rel=1e-8)
+    for log_delta in (-60.0, -70.0):  # nor is a smaller delta any dearer, where doubles tell no thin blocks
+        assert path_lower_bound(PureDP(1.0), Poisson(10.0), log_delta).epsilon <= 1.0 + 10.0 * math.tanh(0.5)
     assert path_lower_bound(Gaussian(1.0), Poisson(10.0), -math.inf) is None
     for base in (Laplace(1.0), compose(PureDP(0.5), PureDP(0.3))):  # which cost less than randomized response
         found, most = path_lower_bound(base, Poisson(10.0), -math.inf), bound(base, Poisson(10.0), delta=0.0).epsilon
