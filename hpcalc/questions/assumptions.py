@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,41 +21,32 @@ _MANY_RUNS = 1_000_000
 _OFTEN_EMPTY = 0.01
 
 
-class Item(NamedTuple):
-    """The line a reviewer ticks, and what it means; fields in braces are filled with the case's own numbers."""
-
-    line: str
-    meaning: str
-
-
+#: By key: the line that a reviewer ticks, and what it means; fields in braces are the case's own numbers.
 CHECKLIST = {
-    key: Item(line, " ".join(meaning))
+    key: (line, " ".join(meaning))
     for key, line, *meaning in map(str.splitlines, shipped("manual/checklist.txt").split("\n\n"))
 }
 
 
 def checklist(base: Guarantee, runs: RunCount, asked: Asked) -> list[str]:
-    """Keys of :data:`CHECKLIST` that a case asks a reviewer for, in order."""
-    law, parameters = runs.name, runs.parameters()
+    """Keys of :data:`CHECKLIST` that a case asks a reviewer for, in its order."""
+    law, cut, alone = runs.name, runs.parameters(), asked.density is None
+    drawn, first, known = law != "composition", law == "threshold", asked.examples is not None
+    best = drawn and not first
     listed, weighted = "candidates" in base.describe(), getattr(base, "weights", None) is not None
-    if law == "composition":
-        keys = ["any-choice"]
-    else:
-        keys = ["fresh" if asked.density is None else "density"]
-        keys += ["weights" if weighted else "unknown-weights"] * listed
-        keys += {"threshold": ["stop", "acceptance"], "fixed": ["fixed-k"]}.get(law, ["secret-k"])
-        keys += [key for key in ("max-runs", "clamp-runs") if key.replace("-", "_") in parameters]
-    keys += ["covered-each" if listed else "covered"]
-    if law != "composition":
-        keys += ["released", "score", "order"] if law != "threshold" else ["released"]
-    keys += ["searches"] * (asked.searches > 1) + ["subset"] * (asked.subset is not None)
-    keys += ["then"] * bool(asked.then) + ["then-rest"] * (asked.then_on == "rest")
-    keys += ["neighbours" if asked.unit is None else "unit"]
-    if asked.delta > 0.0:
-        expected = asked.delta * (asked.examples or 0)
-        known = "delta-known" if expected <= 0.1 else "delta-near" if expected <= 1.0 else "delta-above"
-        keys += ["delta" if asked.examples is None else known]
-    return [*keys, "both"]
+    expected = asked.delta * (asked.examples or 0)
+    asks = {
+        "fresh": drawn and alone, "any-choice": not drawn, "density": drawn and not alone,
+        "weights": drawn and listed and weighted, "unknown-weights": drawn and listed and not weighted,
+        "secret-k": best and law != "fixed", "fixed-k": law == "fixed", "stop": first, "acceptance": first,
+        "max-runs": "max_runs" in cut, "clamp-runs": "clamp_runs" in cut, "covered": not listed, "covered-each": listed,
+        "released": drawn, "score": best, "order": best, "searches": asked.searches > 1,
+        "subset": asked.subset is not None, "then": bool(asked.then), "then-rest": asked.then_on == "rest",
+        "neighbours": asked.unit is None, "unit": asked.unit is not None, "delta": asked.delta > 0.0 and not known,
+        "delta-known": 0.0 < expected <= 0.1, "delta-near": 0.1 < expected <= 1.0, "delta-above": expected > 1.0,
+        "both": True,
+    }  # fmt: skip
+    return [key for key in CHECKLIST if asks[key]]
 
 
 def assumptions(base: Guarantee, runs: RunCount, asked: Asked) -> Iterator[str]:
