@@ -122,7 +122,9 @@ def _selection(case: Case, laws: Any) -> Any:
     others = ("at_success", "sweep", "success_rate", "scores", "plot")
     case.require(*((key, case[key] is None, told) for key in others))
     sensitivity = case["sensitivity"] if case["sensitivity"] is not None else 1.0
-    asked = {"base": inputs.guarantee(case, optional=True), "laws": laws, **case.chosen("mean", "delta")}
+    alone = inputs.guarantee(case, optional=True) is None
+    case.require(("selection", alone, "makes each run a noisy score: leave out the guarantee of one run"))
+    asked = {"laws": laws, **case.chosen("mean", "delta")}
     return _watched("selection:compare_selection", case["selection"], sensitivity, case["at_epsilon"], **asked)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from hpcalc.answer import Answer
 from hpcalc.bounds.pure import refined_pure
 from hpcalc.errors import require
-from hpcalc.guarantees import Gaussian, Guarantee
+from hpcalc.guarantees import Gaussian
 from hpcalc.laws import Fixed, Law, RunCount
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Prob, Upper, log_ndtr, logaddexp
@@ -146,7 +146,6 @@ def compare_selection(
     sensitivity: float = 1.0,
     epsilon: float | None = None,
     *,
-    base: Guarantee | None = None,
     laws: Iterable[LawLike] | None = None,
     mean: float | None = None,
     delta: float = 1e-6,
@@ -155,7 +154,7 @@ def compare_selection(
 ) -> SelectionResult:
     """Best-of-K with noisy scores, the exponential mechanism and report-noisy-max at one ε, each law at its best mean.
 
-    One record changes a score by at most ``sensitivity``; a ``base`` is refused, for the noisy score is the base.
+    One record changes a score by at most ``sensitivity``; each run is a noisy score.
     """
     several = candidates == math.floor(candidates) and candidates >= 2
     require(
@@ -163,7 +162,6 @@ def compare_selection(
         ("sensitivity", sensitivity, 0.0 < sensitivity < math.inf, "give a finite number > 0"),
         ("at_epsilon", epsilon, epsilon is not None, "--selection compares at one epsilon of the whole search, e.g. 1"),
         ("at_epsilon", epsilon, 0.0 < (epsilon or 0.0) < math.inf, "give a finite number > 0"),
-        ("selection", candidates, base is None, "makes each run a noisy score: leave out the guarantee of one run"),
         ("delta", delta, 0.0 <= delta < 1.0, "give 0 <= delta < 1"),
         ("confidence", confidence, 0.0 < confidence < 1.0, "give a probability between 0 and 1"),
     )

@@ -95,7 +95,6 @@ def test_every_row_costs_what_it_says() -> None:
         ((10, 1.0, None), {}, "at_epsilon"),
         ((10, 1.0, -1.0), {}, "at_epsilon"),
         ((10, 1.0, math.nan), {}, "at_epsilon"),
-        ((10, 1.0, 1.0), {"base": Gaussian(1.0)}, "selection"),
         ((10, 1.0, 1.0), {"delta": 1.0}, "delta"),
         ((10, 1.0, 1.0), {"confidence": 1.0}, "confidence"),
     ],
