@@ -40,7 +40,7 @@ class CompareResult(PricedLaws):
     @property
     def epsilon(self) -> float:
         """The least ε of the laws; inf if none is finite."""
-        return min((entry.cost.epsilon for entry in self.entries if entry.cost is not None), default=math.inf)
+        return min((entry.cost.epsilon for entry in self.entries if entry.cost and entry.runs), default=math.inf)
 
     @property
     def rows(self) -> list[dict[str, Any]]:

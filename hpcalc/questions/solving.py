@@ -64,9 +64,7 @@ class Accountant:
 
     def priced(self, base: Guarantee, item: Solution, *, lower: bool) -> Solution:
         """A law and its cost, where that is not at hand, or has no lower bound yet."""
-        if item.runs is None:
-            return replace(item, cost=None)
-        if item.cost is not None and not lower:
+        if item.runs is None or (item.cost is not None and not lower):
             return item
         cost = self.cost(base, item.runs, lower=lower)
         return replace(item, cost=cost, reason=cost.reason if cost.best is None else item.reason)
@@ -266,7 +264,8 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
     if family.scale is None:
         return None, f"{family.dist} has no parameter to solve for"
     whole = family.grid
-    first, last, end = whole.first, whole.last, ""
+    last = min(whole.last, whole.index(family.scale_at(_MOST_RUNS)))
+    end = f": at a mean of {_MOST_RUNS:g} runs the search ends" if last < whole.last else ""
 
     def enough(index: int) -> bool:  # ε alone is no reason to look below: no run costs nothing
         return family.at(whole.value(index)).mean >= 1.0 - 1e-12
@@ -274,12 +273,9 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
     def too_long(index: int) -> bool:
         return late is not None and (quantile_or_none(family.at(whole.value(index)), 0.95) or math.inf) > late
 
-    far = whole.index(family.scale_at(_MOST_RUNS))
-    if far < last:
-        last, end = far, f": at a mean of {_MOST_RUNS:g} runs the search ends"
     if not enough(last):
         return None, "its mean stays below one run"
-    first = first_true(enough, first, last)
+    first = first_true(enough, whole.first, last)
     if too_long(first):
         return None, f"its 95 % quantile of runs exceeds {late} even at a mean of one run"
     if too_long(last):

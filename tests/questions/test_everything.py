@@ -9,20 +9,8 @@ import pickle
 import jsonschema
 import pytest
 
-from hpcalc import (
-    ZCDP,
-    FinitePmf,
-    Gaussian,
-    InvalidInput,
-    PureDP,
-    TargetOutOfReach,
-    Threshold,
-    bound,
-    compare,
-    make_law,
-    plan,
-)
-from hpcalc.errors import ExitCode
+from hpcalc import ZCDP, FinitePmf, Gaussian, PureDP, Threshold, bound, compare, make_law, plan
+from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
 from hpcalc.files import shipped
 from hpcalc.output import render
 

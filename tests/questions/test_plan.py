@@ -10,28 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from hpcalc import (
-    ZCDP,
-    ApproxDP,
-    Binomial,
-    Fixed,
-    Gaussian,
-    InvalidInput,
-    Laplace,
-    Poisson,
-    ProfileCurve,
-    PureDP,
-    RDPCurve,
-    TargetOutOfReach,
-    TruncatedNegativeBinomial,
-    bound,
-    compose,
-    plan,
-    repeat,
-)
+from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, bound, compose, plan, repeat
+from hpcalc.errors import InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture
+from hpcalc.laws import Binomial, Fixed, Poisson, TruncatedNegativeBinomial
 from hpcalc.questions.measures import success_probability
 from hpcalc.questions.solving import best_rate
 
