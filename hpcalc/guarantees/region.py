@@ -119,6 +119,7 @@ def region_from_rdp(base: Guarantee, rank: Prob, known: Prob) -> Prob:
     return Prob(np.minimum(log_u, known.log_u), np.maximum(log_q, known.log_q))
 
 
+@lru_cache(maxsize=8)
 def tradeoff_from_rdp(base: Guarantee) -> Tradeoff | None:
     """The trade-off curve that a Rényi curve allows, each point with the tangent of the order that binds there.
 
