@@ -31,6 +31,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -60,6 +61,7 @@ _TOP = 8.0  # logit of the mass beyond which points need not be told apart
 _DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
 _CLOSE, _LOOSE = 2e-6, 1e-3  # relative excess at which a cell is left alone; the same where many ε are asked for
 _ENOUGH = 2e-4  # relative error of ε at which pieces are left alone
+_EXCESS = (4e-4, 1.6e-3, 6.4e-3, 2.56e-2)  # relative excess over the best path, tried in the path form
 _DONE = 1e-5  # relative excess of ε at which it is taken
 _NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
@@ -165,11 +167,6 @@ class Search:
         log_f = self.log_f(corner.x[:, None], y)
         return log_f, np.exp(log_f), self.log_g(corner.w[1:, None], y)
 
-    @cached_property
-    def whole(self) -> Block:
-        """All pieces with all cells."""
-        return self.block(np.arange(self.width.size), self.cells[None, :].astype(float))
-
     def log_c(self, epsilon: float) -> Array:
         """Logarithms of ``e^ε`` times the slopes of the pieces."""
         with np.errstate(divide="ignore"):
@@ -242,19 +239,28 @@ class Search:
         """Certified upper bound on the logarithm of delta at one epsilon."""
         return _log(float(np.sum(0.5 * self.width * np.sum(self.suprema(epsilon), axis=0))))
 
-    def log_delta_of_paths(self, epsilon: float) -> float:
-        """The same in the path form: losers before a piece are losers before the next one too."""
-        block = self.whole
-        bound = block.values(self.log_c(epsilon))[1]
-        bound = self._smaller(block.piece, [block.f0, block.f1], bound, epsilon, np.array(-np.inf))
-        half = 0.5 * self.width[:, None]
-        through = half * (np.maximum(bound[0], -1e300) + np.maximum(bound[1], -1e300))
-        ending = half * (np.maximum(bound[0], 0.0) + np.maximum(bound[1], 0.0))
-        total, best = np.zeros(through.shape[1]), 0.0
-        for row, end in zip(through, ending, strict=True):
-            best = max(best, float(np.max(total + end)))
-            total = np.maximum.accumulate(total + row)
-        return _log(best)
+    def within(self, epsilon: float, delta: float) -> bool:
+        """Whether delta holds in the path form: losers before a piece are losers before the next one too.
+
+        Cells through which no path gains more are left out, the others cut.
+        """
+        log_c, ends, pieces = self.log_c(epsilon), self.cells.astype(float), self.width.size
+        highest, half = self.suprema(epsilon), 0.5 * self.width
+        piece = np.repeat(np.arange(pieces), ends.size - 1)
+        place = np.tile(np.stack([ends[:-1], ends[1:]], axis=1), (pieces, 1))
+        for _ in range(_ROUNDS):
+            block = self.block(piece, place)
+            bound = self._smaller(piece, [block.f0, block.f1], block.values(log_c)[1], epsilon, np.array(-np.inf))
+            gain = np.clip([part[:, 0] for part in bound], -1e300, highest[:, piece]) * half[piece]
+            open_ = _through(piece, place, gain) * (1.0 + _MARGIN) > delta
+            if not open_.any():
+                return True
+            if np.count_nonzero(open_) > _OPEN:
+                break
+            left, width = place[open_, :1, None], np.diff(place[open_])[..., None]
+            place = (left + width * ((np.arange(_CUTS)[:, None] + np.arange(2)) / _CUTS)).reshape(-1, 2)
+            piece = np.repeat(piece[open_], _CUTS)
+        return False
 
     def losers_before(self, epsilon: float, rounds: int = 2) -> Points:
         """For each piece the losers that are best ranked before it, never fewer than before the piece to its left.
@@ -309,6 +315,26 @@ def _spread(corner: Points, log_tail: float) -> Array:
 def _falls(values: Array, depth: float) -> Array:
     """How far a falling function of points falls from each to the next, as far as ``depth`` below its start."""
     return np.asarray(np.abs(np.diff(np.maximum(values, values[0] - depth))))
+
+
+def _through(piece: Indices, place: Array, gain: Array) -> Array:
+    """The most that a nondecreasing path through each cell gains; the cells by piece, then by y.
+
+    A path's cells in a piece never go back. What it gains there is a mean over s in [0, 1] of ``1 - s`` times the value
+    of its cell at the left end and s times that at the right end, and most of the weight s lies later: coupled
+    monotonely it is a mean of pairs, a cell at the left end and the same or a later one at the right end. So a piece is
+    two steps, ``gain`` of shape (2, n) what each cell adds in either.
+    """
+    (left, right), ends = place.T, np.append(np.flatnonzero(np.diff(piece, prepend=-1)), piece.size)
+    steps = [(side, slice(*cells)) for cells in pairwise(ends) for side in (0, 1)]
+    before, after = np.zeros((2, *gain.shape))
+    for last, step in pairwise(steps):
+        best = np.append(-np.inf, np.maximum.accumulate(before[last] + gain[last]))
+        before[step] = best[np.searchsorted(left[last[1]], right[step[1]])]
+    for step, following in pairwise(steps[::-1]):
+        best = np.append(np.maximum.accumulate((after[step] + gain[step])[::-1])[::-1], 0.0)
+        after[following] = np.maximum(best[np.searchsorted(right[step[1]], left[following[1]], side="right")], 0.0)
+    return np.asarray(np.max(before + gain + after, axis=0))
 
 
 def _monotone_path(gain: Array) -> Indices:
@@ -422,8 +448,10 @@ class Direction:
         if high > found.epsilon * (1.0 + 5.0 * self.enough):  # the pointwise form may be larger than the path form
             search = replace(search, count=_PATHS)
             found = self._path(log_delta)(search, found)
-            high = min(high, _least_epsilon(search.log_delta_of_paths, log_delta, found.epsilon, fall, 12))
             low = max(low, self._lower(search, found, log_delta))
+            search, delta = replace(search, count=_CELLS), math.exp(log_delta)
+            tried = (found.epsilon * (1.0 + excess) for excess in _EXCESS)
+            high = next((epsilon for epsilon in tried if epsilon >= high or search.within(epsilon, delta)), high)
         return low, max(low, high) if low <= high * (1.0 + _MARGIN) else high  # equal but for rounding
 
     def _lower(self, search: Search, found: _Located, log_delta: float) -> float:
