@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from hpcalc.logspace import Lower, Upper
 from hpcalc.output.digits import fixed, short, shown
@@ -19,8 +18,7 @@ from hpcalc.output.phrases import in_words, label, law_words, released, run_word
 LABELLED = ("", "")  # the headings of labels with one value each
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(NamedTuple):
     """The answer in one line; ``good`` where a limit was to be met, ``bare`` if it must stay as it is."""
 
     text: str
@@ -28,8 +26,7 @@ class Headline:
     bare: bool = False
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """Rows under headings, or ``LABELLED`` values; ``emphasis`` is the row to look at."""
 
     title: str
@@ -43,8 +40,7 @@ class Grid:
         return self.columns != LABELLED and bool(cells) and all(re.fullmatch(r"[-+0-9.e]+", cell) for cell in cells)
 
 
-@dataclass(frozen=True)
-class Notes:
+class Notes(NamedTuple):
     """Sentences, each with what stands in a footnote; a ``checklist`` is ticked by a reviewer."""
 
     title: str
@@ -70,7 +66,7 @@ def view(document: Document, *, quiet: bool = False) -> list[Block]:
         name = f"{case['name']}: " if case.get("name") is not None else ""
         below = [*below, *_explained(case), *_notes("A reviewer ticks", case.get("assumptions"), checklist=True)]
         if several:  # what a case has beside its line in the table: why it failed, what its reviewer ticks
-            below = [replace(block, title=f"{name}{block.title[:1].lower()}{block.title[1:]}")
+            below = [block._replace(title=f"{name}{block.title[:1].lower()}{block.title[1:]}")
                      for block in below if isinstance(block, Notes)]  # fmt: skip
         if not several or case.get("epsilon") is None:
             blocks.append(Headline(name + text, case.get("within_budget"), bare=case["command"] == "draw" and not name))

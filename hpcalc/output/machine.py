@@ -21,8 +21,7 @@ def csv_text(document: Mapping[str, Any]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, header, lineterminator="\n")
     writer.writeheader()
-    for record in records:
-        writer.writerow({key: str(cell).lower() if isinstance(cell, bool) else cell for key, cell in record.items()})
+    writer.writerows(records)
     return out.getvalue()
 
 
@@ -33,12 +32,12 @@ def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     # one answer, or none: then the reason is the answer
     for index, row in enumerate(case.get("rows") or drawn or [{key: case[key] for key in case if key != "rows"}]):
         mark = {"recommended": chosen["row"] == index} if "row" in chosen else {}
-        yield {**shared, **dict(_flatten(row)), **mark}
+        yield dict(_flatten({**shared, **row, **mark}))
 
 
 def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if not isinstance(value, (Mapping, list, tuple)) or value == {}:
-        yield path, None if value == {} else value
+        yield path, None if value == {} else str(value).lower() if isinstance(value, bool) else value
         return
     for key, item in value.items() if isinstance(value, Mapping) else _labelled(value, path):
         yield from _flatten(item, f"{path}.{key}" if path else str(key))
