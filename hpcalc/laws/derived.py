@@ -12,9 +12,8 @@ import numpy as np
 from hpcalc.errors import checked_number, require
 from hpcalc.laws.families import Fixed, Geometric
 from hpcalc.laws.law import Echo, Law, RunCount, alias, checked_law, mean_of_some, probability, safe_exp, whole_number
-from hpcalc.laws.probabilities import ONE
 from hpcalc.laws.tabulated import Tabular
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp, sharper
+from hpcalc.logspace import ONE, Array, Prob, log1mexp, logaddexp, logsubexp, logsumexp, sharper
 
 _LARGEST_CUTOFF = 100_000
 

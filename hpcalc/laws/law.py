@@ -15,8 +15,7 @@ import numpy as np
 
 from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import checked_number, require
-from hpcalc.laws.probabilities import ONE, ZERO, log_integral
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, sharper
+from hpcalc.logspace import ONE, ZERO, Array, Prob, log1mexp, log_integral, logaddexp, logsumexp, sharper
 from hpcalc.solve import neighbours
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]

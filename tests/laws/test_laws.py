@@ -25,8 +25,7 @@ from hpcalc.laws import (
     TruncatedNegativeBinomial,
     modified,
 )
-from hpcalc.laws.probabilities import ONE, ZERO
-from hpcalc.logspace import Prob, logsumexp
+from hpcalc.logspace import ONE, ZERO, Prob, logsumexp
 
 ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.5, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e-6, 0.24, 0.5, 1.0, 2.0, 30.5, 1e6)
 LOG_GAMMAS = (-1e-15, -1e-9, -1e-3, -0.3, -6.9, -690.77, -922.0)

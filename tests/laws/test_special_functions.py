@@ -6,8 +6,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc.laws.probabilities import log_binomial_pmf, log_integral, stirling_correction
+from hpcalc.laws.families import log_binomial_pmf, stirling_correction
 from hpcalc.laws.tabulated import PowerSum
+from hpcalc.logspace import log_integral
 
 
 @pytest.mark.parametrize("n", [1, 7, 40, 10**6])
