@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hpcalc.guarantees.curves import CurveBase
-from hpcalc.guarantees.guarantee import Guarantee, checked_orders
+from hpcalc.guarantees.guarantee import Guarantee, all_orders, checked_orders
 from hpcalc.guarantees.loss_distribution import MAX_CELLS, composed_losses
 from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, reaches
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.tradeoff import Tradeoff
-from hpcalc.logspace import Array, Prob, Upper, distinct, log_expm1, significant, softplus
+from hpcalc.logspace import Array, Prob, Upper, log_expm1, significant, softplus
 
 _INF = math.inf
 
@@ -80,11 +80,8 @@ class Convolution(CurveBase):
 
     @cached_property
     def orders(self) -> Array | None:  # type: ignore[override]
-        sets = [part.orders for part, _ in self.parts if part.orders is not None]
-        if not sets:
-            return None
-        merged = distinct(np.concatenate(sets))
-        return merged[np.isfinite(self.rdp(merged))]
+        merged = all_orders(part.orders for part, _ in self.parts)
+        return None if merged is None else merged[np.isfinite(self.rdp(merged))]
 
     @property
     def pure_epsilon(self) -> float:  # type: ignore[override]

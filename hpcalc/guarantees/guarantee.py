@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.tradeoff import UNKNOWN, Tails, Tradeoff, from_masses, least_masses
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp
+from hpcalc.logspace import Array, Prob, distinct, log1mexp, logaddexp
 
 
 class Guarantee(ABC):
@@ -165,6 +165,12 @@ def over_parts(name: str, join: Callable[[Iterable[Any]], Any]) -> Any:
 def sentences(told: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """Each sentence once."""
     return tuple(dict.fromkeys(each for some in told for each in some))
+
+
+def all_orders(orders: Iterable[Array | None]) -> Array | None:
+    """Every order at which one of several curves is known; None where each is known at all."""
+    known = [some for some in orders if some is not None]
+    return distinct(np.concatenate(known)) if known else None
 
 
 def checked_guarantee(value: object) -> Guarantee:

@@ -17,19 +17,14 @@ from typing import Any
 import numpy as np
 
 from hpcalc.guarantees.composition import compose, repeat
-from hpcalc.guarantees.guarantee import Guarantee, checked_orders, over_parts, sentences
+from hpcalc.guarantees.guarantee import Guarantee, all_orders, checked_orders, over_parts, sentences
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp
 from hpcalc.guarantees.search import pair_of, profile_pair
 from hpcalc.guarantees.tradeoff import Tails, Tradeoff
-from hpcalc.logspace import Array, Prob, distinct, logsumexp
+from hpcalc.logspace import Array, Prob, logsumexp
 
 _INF = math.inf
-
-
-def _all_orders(orders: Iterable[Array | None]) -> Array | None:
-    known = [some for some in orders if some is not None]
-    return distinct(np.concatenate(known)) if known else None
 
 
 @dataclass(eq=False)
@@ -48,7 +43,7 @@ class Mixture(Guarantee):
     symmetric, exact_profile = over_parts("symmetric", all), over_parts("exact_profile", all)
     pure_epsilon, zcdp_rho = over_parts("pure_epsilon", max), over_parts("zcdp_rho", max)
     notes, warnings = over_parts("notes", sentences), over_parts("warnings", sentences)
-    orders = over_parts("orders", _all_orders)
+    orders = over_parts("orders", all_orders)
 
     def describe(self) -> dict[str, Any]:
         return {"candidates": [part.describe() for part in self.parts]}
