@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -209,11 +210,11 @@ class EveryRun(Bound):
         return np.array([delta_at(self._all, float(epsilon)).value for epsilon in epsilons])
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
-        rules = (rule, "cks") if rule == "best" else (rule,)  # a sum of curves may be below what is convolved
-        try:
-            return min((epsilon_at(self._all, log_delta, each) for each in rules), key=lambda answer: answer.value)
-        except NoFiniteBound:
-            return Conversion(_INF, PURE)
+        found = [Conversion(_INF, PURE)]
+        for each in (rule, "cks") if rule == "best" else (rule,):  # a sum of curves may be below what is convolved
+            with suppress(NoFiniteBound):
+                found.append(epsilon_at(self._all, log_delta, each))
+        return min(found, key=lambda answer: answer.value)
 
 
 def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:

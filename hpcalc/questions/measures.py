@@ -37,16 +37,6 @@ _GOALS = {
 }
 
 
-def success_probability(law: Law, p: float) -> float:
-    """Probability ``1 - f(1-p)`` that at least one run is good, when each is good with probability ``p`` in (0, 1]."""
-    return math.exp(float(law.success(Prob.from_u(_rate(p))).log_u))
-
-
-def _rate(p: float) -> float:
-    remedy = "give a probability with 0 < success_rate <= 1"
-    return checked_number("success_rate", p, remedy, lambda x: 0.0 < x <= 1.0)
-
-
 @dataclass(frozen=True)
 class BestScore:
     """The best score a search returns, given that it runs at all."""
@@ -104,8 +94,10 @@ class Aims:
     @classmethod
     def of(cls, success_rate: float | None, scores: Iterable[float] | None, minimize: bool) -> Aims:
         """Check what was given."""
-        rate = None if success_rate is None else _rate(success_rate)
-        return cls(rate, None if scores is None else tuple(scores), minimize)
+        if success_rate is not None:
+            remedy = "give a probability with 0 < success_rate <= 1"
+            success_rate = checked_number("success_rate", success_rate, remedy, lambda x: 0.0 < x <= 1.0)
+        return cls(success_rate, None if scores is None else tuple(scores), minimize)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -113,10 +105,10 @@ class Aims:
         return () if self.scores is None else (_SCORES_COST,)
 
     def success(self, runs: RunCount) -> float | None:
-        """Chance that the search finds a good run."""
+        """Chance ``1 - f(1-p)`` that the search finds a good run, when each is good with probability p."""
         if self.success_rate is None or not isinstance(runs, Law):
             return None
-        return success_probability(runs, self.success_rate)
+        return math.exp(float(runs.success(Prob.from_u(self.success_rate)).log_u))
 
     def score(self, runs: RunCount) -> BestScore | None:
         """The best score."""

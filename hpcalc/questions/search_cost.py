@@ -12,8 +12,8 @@ import numpy as np
 
 from hpcalc.bounds import Bound, ProfileBound, bounds_for
 from hpcalc.bounds.paper import EveryRun
-from hpcalc.conversion import Conversion, epsilon_at
-from hpcalc.errors import NoFiniteBound, require
+from hpcalc.conversion import Conversion
+from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
@@ -177,7 +177,7 @@ def _explanation(result: BoundResult) -> dict[str, Any]:
         "order": best.order,
         "conversion": best.conversion,
         "conditions": list(best.source.conditions),
-        "single_run_conversion": single.rule or None,
+        "single_run_conversion": single.rule if single.value < math.inf else None,
         **({"relative_gap": Upper(best.epsilon / lower.epsilon - 1.0)} if lower and lower.epsilon > 0.0 else {}),
     }
 
@@ -262,7 +262,7 @@ def search_cost(
     sources = bounds_for(checked_guarantee(base), law, asked.restricted, asked.method)
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
-    single = _single_run(base, asked)
+    single = EveryRun(base, 1).epsilon(log_delta, rule)
     if asked.method == "best" and isinstance(law, Law) and law.prob_zero == 0.0:
         # equal scores make the search one run, so what holds for every search holds for one run
         single = replace(single, value=min(single.value, best))
@@ -281,19 +281,12 @@ def search_cost(
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, search, parts)
 
 
-def _single_run(base: Guarantee, asked: Asked) -> Conversion:
-    try:
-        return epsilon_at(base, asked.log_delta, asked.conversion)
-    except NoFiniteBound:
-        return Conversion(math.inf, "")
-
-
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
     """What each setting would cost if it were the only one."""
     if not isinstance(base, Mixture) or not base.finite:
         return
     for i, part in enumerate(base.parts):
-        one = _single_run(part, asked).value
+        one = EveryRun(part, 1).epsilon(asked.log_delta, asked.conversion).value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
         whole = min((each.epsilon(asked.log_delta, asked.conversion).value for each in sources), default=one)
         weight = base.weights[i] if base.weights else None

@@ -16,7 +16,7 @@ from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import Binomial, Fixed, Poisson, TruncatedNegativeBinomial
-from hpcalc.questions.measures import success_probability
+from hpcalc.questions.measures import Aims
 from hpcalc.questions.solving import best_rate
 
 # -- laws
@@ -209,8 +209,8 @@ def test_the_fewest_runs_for_a_chance_of_success() -> None:
             continue
         grid = item.family.grid
         index = grid.index(item.value)
-        assert success_probability(item.runs, 0.01) >= 0.9
-        assert success_probability(item.family.at(grid.value(index - 1)), 0.01) < 0.9
+        assert Aims(0.01).success(item.runs) >= 0.9
+        assert Aims(0.01).success(item.family.at(grid.value(index - 1))) < 0.9
     # a limit on the cost leaves out what exceeds it
     cheap = plan(ZCDP(0.01), target_success=0.9, success_rate=0.01, target_epsilon=1.6)
     assert {item.family.label for item in cheap.entries if item.value} == {"tnb:eta=0.5", "tnb:eta=1"}
