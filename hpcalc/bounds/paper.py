@@ -26,7 +26,7 @@ import numpy as np
 
 from hpcalc.bounds.bound import Bound, RenyiBound, monotone
 from hpcalc.bounds.pure import with_slack
-from hpcalc.bounds.renyi import divergence, enclosure
+from hpcalc.bounds.renyi import RefinedRenyi, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
@@ -168,14 +168,8 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiB
     ``M = sup f'(q)^a f'(q')^(1-a)`` over the pairs of probabilities q, q' that the base's region allows. The paper
     states it for K >= 1; where K may be 0, that outcome adds its probability f(0).
     """
-    cells = enclosure(base, law)
-
-    def rdp(a: Array) -> Array:
-        out, finite = np.full(np.shape(a), _INF), np.isfinite(a)
-        out[finite] = divergence(cells, a[finite], cells.log_supremum(a[finite]), refined=False)
-        return out
-
-    return _bound("lemma-7", "Lemma 7", rdp, base.orders if orders is None else orders)
+    curve = RenyiCurve(base.rdp, base.orders if orders is None else orders)
+    return RefinedRenyi("lemma-7", _PAPER + "Lemma 7", curve, cells=enclosure(base, law))
 
 
 def composition(base: Guarantee, count: int) -> RenyiBound:

@@ -25,22 +25,16 @@ import numpy as np
 
 from hpcalc.bounds.bound import RenyiBound
 from hpcalc.bounds.pure import refined_pure, with_slack
-from hpcalc.conversion import (
-    CKS,
-    Conversion,
-    RenyiCurve,
-    cks_epsilon,
-    epsilon_from_rdp,
-    minimise_over_orders,
-    remaining,
-)
+from hpcalc.conversion import Conversion, RenyiCurve, epsilon_from_rdp
 from hpcalc.guarantees import Guarantee, cks_log_delta
+from hpcalc.guarantees.region import SCORES
+from hpcalc.guarantees.tradeoff import distance
 from hpcalc.laws import Law, RunCount
 from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, softplus
 
-_LIMIT = 42.0  # Phi(-42) = 1e-385: ranks below need no node of their own
-# Knobs of speed. Into how many pieces sharpening cuts cells, round by round, and the number of nodes at which it ends.
-_PIECES = (8, 8, 4, *(2,) * 12)
+# Knobs of speed: how often sharpening cuts cells, into how many pieces at most, those above by what share of the
+# largest error, and the number of nodes at which it ends.
+_ROUNDS, _PIECES, _SHARE = 15, 16, 0.02
 _LARGEST = 20_000
 
 
@@ -50,25 +44,14 @@ class Enclosure:
 
     ``F`` is convex, so its chord lies above it; ``F(V(u))`` is convex too (V is concave, F decreasing and convex), so
     the chords of the neighbouring cells, prolonged, lie below it. Each cell thus has a triangle whose upper-left edges
-    dominate the curve, with an error of second order in the cell's width.
-
-    ``x`` are normal scores of the nodes, shape (n,), ``-inf`` and ``inf`` at the ends, and ``image`` V(u) there.
+    dominate the curve, with an error of second order in the cell's width. ``rank`` and ``image`` are u and V(u).
     """
 
     base: Guarantee
     law: Law
-    x: Array
+    rank: Prob
     image: Prob
-
-    @classmethod
-    def at(cls, base: Guarantee, law: Law, x: Array) -> Enclosure:
-        """With nodes at normal scores."""
-        return cls(base, law, x, _region(base, x))
-
-    @cached_property
-    def rank(self) -> Prob:
-        """u at the nodes."""
-        return Prob.from_normal(self.x)
+    affine: bool  # whether to make use of f' being a power of an affine function
 
     @cached_property
     def log_f(self) -> Array:
@@ -83,17 +66,12 @@ class Enclosure:
 
     @cached_property
     def slack(self) -> Array:
-        """What ``log_g`` may be too small by, where the base finds V only to a tolerance."""
-        tolerance = self.base.region_tolerance
-        if tolerance <= 1e-12:
-            return np.zeros(self.x.size)
-        small = self.image.log_u < -0.5
-        low = Prob.from_log_u(np.where(small, self.image.log_u - tolerance, -1.0))
-        high = Prob.from_log_q(np.where(small, -1.0, np.minimum(self.image.log_q + tolerance, 0.0)))
-        lowered = Prob(*(np.where(small, *parts) for parts in zip(low, high, strict=True)))
-        with np.errstate(invalid="ignore"):
-            slack = np.maximum(np.where(np.isfinite(self.log_g), self.law.log_density(lowered) - self.log_g, 0.0), 0.0)
-        return np.where(np.isfinite(slack), slack, 0.0)
+        """What ``log_g`` may be too small by: V is found to a tolerance only, and errs upwards."""
+        small = np.minimum(self.image.log_u, self.image.log_q)
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.exp(self.law.log_density_slope(self.image) + small - self.log_g) * np.maximum(1.0, -small)
+            error *= 2.0 * self.base.region_tolerance
+        return np.where(error < 0.1, error, np.inf)
 
     @cached_property
     def _corners(self) -> tuple[Array, Array]:
@@ -101,59 +79,59 @@ class Enclosure:
 
         In units of the left node.
         """
-        log_width = logsubexp(self.rank.log_u[1:], self.rank.log_u[:-1])
-        upper = self.rank.log_u[:-1] > -0.5
-        log_width = np.where(upper, logsubexp(self.rank.log_q[:-1], self.rank.log_q[1:]), log_width)
-        g = self.log_g
+        start, stop = self.rank.take(slice(None, -1)), self.rank.take(slice(1, None))
+        slack = self.slack
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            ratio_a, ratio_b = np.exp(np.diff(self.log_f)), np.exp(np.diff(g))
-            # left line: 1 - theta * fall, from the chord of the cell before (its far end raised by the slack)
-            fall = np.full(g.size - 1, np.inf)
-            fall[1:] = (np.exp(g[:-2] - g[1:-1] + self.slack[:-2]) - 1.0) * np.exp(np.diff(log_width))
-            # right line: ratio_b + (1 - theta) * rise, from the chord of the cell after
-            rise = np.zeros(g.size - 1)
-            beyond = np.exp(g[2:] - g[:-2] + self.slack[2:])
-            rise[:-1] = np.maximum(ratio_b[:-1] - beyond, 0.0) * np.exp(-np.diff(log_width))
-            rise = np.where(np.isfinite(rise), rise, 0.0)
-            fall = np.where(np.isnan(fall) | (fall < 0.0), np.inf, fall)
+            drop = np.diff(self.log_g)
+            wider = np.exp(np.diff(distance(start, stop)))  # a cell's width in units of the one before
+            # how far the lines fall in a cell: from the chord of the cell before, and from that of the cell after
+            fall = np.append(np.inf, np.expm1(slack[:-2] - drop[:-1]) * wider)
+            rise = np.append(-np.expm1(drop[1:] + slack[2:]) * np.exp(drop[:-1]) / wider, 0.0)
             # Where the samples of F(V) bend the wrong way V was not found to the last digit: no lines there, the
             # cell's right end bounds F(V) from below.
-            dent = np.append(False, fall[1:] < (1.0 - ratio_b[1:]) * (1.0 - 1e-9))
-            near = np.convolve(dent, np.ones(5), mode="full")[2 : 1 + g.size] > 0.0
-            fall, rise = np.where(near, np.inf, fall), np.where(near, 0.0, rise)
-            theta = np.where(np.isinf(fall), 0.0, (1.0 - ratio_b - rise) / (fall - rise))
-            theta = np.clip(np.where(np.isfinite(theta), theta, 0.0), 0.0, 1.0)
-            low = np.minimum(np.maximum(ratio_b + (1.0 - theta) * rise, ratio_b), 1.0)
-            chord = 1.0 - theta * (1.0 - ratio_a)
-            # where F(V) is 0 from the left node on, that node dominates the cell
-            gone = np.isneginf(g[:-1])
-            chord, low = np.where(gone, 1.0, chord), np.where(gone, 1.0, low)
-            # neither is below its value at the right node, which may be too small for a plain number
-            ends = (np.where(gone, 0.0, np.diff(part)) for part in (self.log_f, g))
-            return np.maximum(np.log(np.minimum(chord, 1.0)), next(ends)), np.maximum(np.log(low), next(ends))
+            own = -np.expm1(drop)
+            dent = np.convolve(~(fall >= own * (1.0 - 1e-9)), np.ones(5), "same") > 0.0
+            fall, rise = np.where(dent, np.inf, fall), np.where(dent | ~(rise > 0.0), 0.0, np.minimum(rise, own))
+            theta = np.clip(np.nan_to_num((own - rise) / (fall - rise)), 0.0, 1.0)
+            low = np.logaddexp(drop, np.log((1.0 - theta) * rise))
+            chord = np.logaddexp(np.log1p(-theta), np.log(theta) + np.diff(self.log_f))
+        # where F(V) is 0 from the left node on, that node dominates the cell
+        return np.minimum(chord, 0.0), np.where(np.isnan(low), 0.0, np.minimum(low, 0.0))
 
-    def values(self, orders: Array) -> tuple[Array, Array]:
-        """``a log F - (a-1) log F(V)`` for each order a at the nodes, and at the corners, at least it inside the cells.
+    def at_nodes(self, orders: Array) -> Array:
+        """``log sup_u F(u)^a F(V(u))^(1-a)`` over the nodes for each order a: no bound, but close to one.
+
+        Where F(1) = 0 the curve ends in (0, 0) and the last cell has a bound of its own, which is in it.
+        """
+        value = np.max(_power(orders, self.log_f, self.log_g), axis=1)
+        return np.asarray(np.maximum(value, self._last_cell(orders)) if np.isneginf(self.log_f[-1]) else value)
+
+    def at_corners(self, orders: Array) -> Array:
+        """The same inside each other cell, at most, shape (orders, cells).
 
         On each edge of the polygon both functions are linear in u, and ``A^a B^(1-a)`` is convex in (A, B): its maximum
         is at a corner.
         """
-        order = np.asarray(orders, dtype=float)[:, None]
-
-        def value(log_a: Array, log_b: Array) -> Array:
-            with np.errstate(invalid="ignore"):
-                return np.where(np.isneginf(log_a), -np.inf, order * log_a - (order - 1.0) * log_b)
-
         corner_a, corner_b = self._corners
-        corners = value(self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b)
-        if np.isposinf(corners[:, -1]).any():
-            # An F with F(1) = 0 ends in (0, 0), beside a corner that may be (A, 0).
-            corners[:, -1] = self._last_cell(order[:, 0])
-        return value(self.log_f, self.log_g), corners
+        out = _power(orders, self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b)
+        return out[:, :-1] if np.isneginf(self.log_f[-1]) else out
 
     def log_supremum(self, orders: Array) -> Array:
-        """Certified upper bound on ``log sup_u F(u)^a F(V(u))^(1-a)`` for each order a; shape kept (1-D)."""
-        return np.asarray(np.max(np.concatenate(self.values(orders), axis=1), axis=1), dtype=float)
+        """Certified upper bound on the logarithm of the supremum over all u for each order."""
+        return np.asarray(np.maximum(self.at_nodes(orders), np.max(self.at_corners(orders), axis=1)))
+
+    def divergence(self, orders: Array, log_m: Array) -> Array:
+        """The bounds of the module's docstring from ``log M`` at finite orders."""
+        h = orders - 1.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            moment = h * self.base.rdp(orders)
+            if self.affine:
+                value = softplus(log_m + log_expm1(moment)) / h
+            else:
+                # the logarithm is close to 0 next to order 1: its rounding, divided by h, must err upwards
+                value = (logaddexp(self.law.log_prob_zero, log_m + moment) + 4e-15) / h
+        # 1e-12 covers the rounding of the logarithms above; the divergence itself is never negative
+        return np.asarray(np.maximum(np.where(np.isnan(value), np.inf, value), 0.0) * (1.0 + 1e-12), dtype=float)
 
     def _last_cell(self, orders: Array) -> Array:
         """Bound on the last cell when F vanishes at u = 1 like ``c q^(m-1)``, q = 1-u, m = the least possible K.
@@ -177,199 +155,116 @@ class Enclosure:
     def sharpened(self, orders: Array, target: float = 1e-6) -> Enclosure:
         """A finer enclosure, whose suprema at the orders are found to about ``target`` (relative or absolute)."""
         out = self
-        for pieces in _PIECES:
-            nodes, corners = out.values(orders)
-            top, known = np.max(corners, axis=1), np.max(nodes, axis=1)
+        for _ in range(_ROUNDS):
+            known, corners = out.at_nodes(orders)[:, None], out.at_corners(orders)
+            enough = (
+                target * np.maximum(1.0, np.abs(known)) + 4.0 * (orders[:, None] - 1.0) * out.slack[: corners.shape[1]]
+            )
             with np.errstate(invalid="ignore"):  # a supremum that is inf stays so: no corner is above that
-                enough = known + np.maximum(0.1 * (top - known), target * np.maximum(1.0, np.abs(known)))
-            finer = out._cut((corners > enough[:, None]).any(axis=0), pieces) if out.x.size <= _LARGEST else out
-            if finer is out:
+                above = np.nan_to_num((corners - known) / enough)
+            top = np.max(above, axis=1, keepdims=True)
+            split = np.zeros(out.rank.log_u.size - 1, dtype=bool)
+            split[: above.shape[1]] = (above > np.maximum(_SHARE * top, 1.0)).any(axis=0)
+            if not split.any() or out.rank.log_u.size > _LARGEST:
                 break
-            out = finer
+            # what a cell is above by falls with the square of its width
+            most = min(_PIECES, _LARGEST / (4.0 * np.count_nonzero(split)))
+            out = out._cut(split, int(max(min(2.0 * math.sqrt(np.max(top)), most), 2.0)))
         return out
 
     def _cut(self, split: Mask, pieces: int) -> Enclosure:
-        """Each marked cell is cut into equal pieces (in normal score)."""
-        x = self.x
-        # a cell is bounded by its neighbours' chords prolonged, which are no better than the neighbours are narrow
-        width = np.diff(x)
-        split = split.copy()
-        split[1:] |= split[:-1] & (width[1:] > 1.5 * width[:-1])
-        split[:-1] |= split[1:] & (width[:-1] > 1.5 * width[1:])
-        index = np.flatnonzero(split)
-        left = np.where(np.isneginf(x[index]), x[index + 1] - 2.0, x[index])
-        right = np.where(np.isposinf(x[index + 1]), x[index] + 2.0, x[index + 1])
-        fresh = (left[:, None] + (right - left)[:, None] * (np.arange(1, pieces) / pieces)).ravel()
-        fresh = distinct(fresh[(fresh > -_LIMIT) & (fresh < _LIMIT)])
-        fresh = fresh[x[np.minimum(np.searchsorted(x, fresh), x.size - 1)] != fresh]
-        if fresh.size == 0:
-            return self
-        x = np.concatenate([self.x, fresh])
-        order = np.argsort(x, kind="stable")
-        image = (np.concatenate(parts)[order] for parts in zip(self.image, _region(self.base, fresh), strict=True))
-        return Enclosure(self.base, self.law, x[order], Prob(*image))
+        """Marked cells, and those whose chords bound them, are cut into equal pieces (in log odds)."""
+        z = self.rank.logit
+        cell = 1 + np.flatnonzero(np.convolve(split, np.ones(3), "same")[1:-1] > 0.0)  # none of the two at the ends
+        fresh = distinct(z[cell] + (z[cell + 1] - z[cell]) * (np.arange(1, pieces)[:, None] / pieces))
+        fresh = fresh[z[np.minimum(np.searchsorted(z, fresh), z.size - 1)] != fresh]
+        rank = Prob.from_logit(fresh)
+        order = np.argsort(np.concatenate([z, fresh]), kind="stable")
+        both = (self.rank, rank), (self.image, self.base.region(rank))
+        rank, image = (Prob(*map(np.concatenate, zip(*pair, strict=True))).take(order) for pair in both)
+        return replace(self, rank=rank, image=image)
+
+
+def _power(orders: Array, log_a: Array, log_b: Array) -> Array:
+    """Logarithm of ``A^a B^(1-a)``, 0 where A is 0, in a row for each order."""
+    a = orders[:, None]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(log_a), -np.inf, a * log_a - (a - 1.0) * log_b)
 
 
 @lru_cache(maxsize=8)
-def _images(base: Guarantee) -> dict[float, tuple[float, float]]:
-    """Points of the region, by normal score, that were asked for: laws that differ little share most of them."""
-    return {}
+def _nodes(base: Guarantee) -> tuple[Prob, Prob]:
+    """Ranks and their V, the same for every law of K that a search tries."""
+    rank = Prob.from_normal(np.concatenate([[-np.inf], SCORES, np.arange(39.0, 60.0), [np.inf]]))
+    return rank, base.region(rank)
 
 
-def _region(base: Guarantee, x: Array) -> Prob:
-    """V at normal scores."""
-    if base.region_tolerance <= 1e-12:
-        return base.region(Prob.from_normal(x))
-    known, scores = _images(base), x.tolist()
-    new = np.array([score for score in scores if score not in known])
-    if new.size:
-        image = base.region(Prob.from_normal(new))
-        known.update(zip(new.tolist(), zip(image.log_u.tolist(), image.log_q.tolist(), strict=True), strict=True))
-    return Prob(*np.array([known[score] for score in scores]).reshape(-1, 2).T)
-
-
-def enclosure(base: Guarantee, law: Law, size: int = 256) -> Enclosure:
-    """Enclosure with about ``size`` nodes, spread over the ranks where F or F(V) changes."""
-    lo = _first_score(base, _score_where(law, 1e-4))
-    last = float(law.log_density(Prob(np.array(0.0), np.array(-math.inf))))
-    hi = 3.0
-    if law.log_mean - last >= 1e-4:
-        # up to where F is flat again, or (F(1) = 0) far into the last ranks
-        scores = np.array([3.0, 5.0, 8.0, 12.0, 20.0])
-        flat = law.log_density(Prob.from_normal(scores)) - last < 1e-4
-        hi = float(scores[np.argmax(flat)]) if flat.any() else 38.0
-    lo = max(min(lo, hi - 1.0), -_LIMIT)
-    # nodes at multiples of a power of two: laws that differ little share most of them
-    step = 2.0 ** round(math.log2((hi - lo) / size))
-    inner = np.arange(math.floor(lo / step), math.ceil(hi / step) + 1) * step
-    return Enclosure.at(base, law, distinct(np.concatenate([[-np.inf], inner, [np.inf]])))
-
-
-def _score_where(law: Law, drop: float) -> float:
-    """Normal score of the rank at which F has fallen by the factor exp(-drop) from F(0)."""
-    lo, hi = -_LIMIT, _LIMIT
-    for _ in range(4):
-        x = np.linspace(lo, hi, 65)
-        fallen = law.log_mean - law.log_density(Prob.from_normal(x)) > drop
-        first = int(np.argmax(fallen)) if fallen.any() else x.size - 1
-        lo, hi = float(x[max(first - 1, 0)]), float(x[first])
-    return hi
-
-
-def _first_score(base: Guarantee, score: float) -> float:
-    """Normal score of the rank whose V reaches the rank at ``score``: where F(V) starts to move."""
-    if base.region_tolerance > 1e-12 and base.orders is None:
-        # Nearly a Gaussian's shift there; a costly region is not asked for a rank that only places the grid.
-        shift = math.sqrt(float(base.rdp(np.array([2.0]))[0]))
-        if math.isfinite(shift):
-            return max(score - 1.3 * shift, -_LIMIT)
-    # V's inverse is V mirrored
-    inverse = base.region(Prob.from_normal(np.array([-score]))).complement()
-    return float(np.maximum(inverse.normal[0], -_LIMIT))
+def enclosure(base: Guarantee, law: Law, affine: bool = False) -> Enclosure:
+    """Enclosure with nodes where F or F(V) changes."""
+    whole = Enclosure(base, law, *_nodes(base), affine)
+    with np.errstate(invalid="ignore"):
+        moves = (whole.log_g[0] - whole.log_g > 1e-4) & (whole.log_f - whole.log_f[-1] > 1e-4)
+    moves[[0, -1]] = True
+    keep = np.convolve(moves, np.ones(5), "same") > 0.0
+    return replace(whole, rank=whole.rank.take(keep), image=whole.image.take(keep))
 
 
 @dataclass(eq=False)
 class RefinedRenyi(RenyiBound):
-    """R1: Rényi curve of the whole search, from an enclosure that is refined where an answer needs it."""
+    """A Rényi bound from an enclosure, which gives ``curve`` its values and is refined where an answer needs it."""
 
     cells: Enclosure = field(kw_only=True)
 
+    def __post_init__(self) -> None:
+        self.curve = self._curve(self.cells.log_supremum)
+
+    def _curve(self, log_m: Callable[[Array], Array]) -> RenyiCurve:
+        return replace(self.curve, rdp=lambda orders: self.cells.divergence(orders, log_m(orders)))
+
     def sharpened(self, orders: Array, target: float = 1e-6) -> RefinedRenyi:
-        """The same bound with the suprema at the given orders found to the target."""
-        return _on(self.cells.sharpened(orders, target), self)
+        """The same bound with the suprema at the given finite orders found to the target."""
+        return replace(self, cells=self.cells.sharpened(orders, target))
 
     def rdp(self, orders: Array) -> Array:
-        """The curve at orders of any shape, its suprema refined to 1e-4."""
-        finite = orders[np.isfinite(orders)]
-        return RenyiBound.rdp(self.sharpened(finite, 1e-4) if finite.size else self, orders)
+        """The curve, its suprema refined to 4e-5."""
+        return RenyiBound.rdp(self.sharpened(orders[np.isfinite(orders)], 4e-5), orders)
 
     def log_profile(self, epsilons: Array) -> Array:
         orders = 1.0 + np.exp(np.arange(-3.0, 9.0, 0.06)) if self.curve.orders is None else self.curve.orders
         orders = orders[np.isfinite(orders)]
-        value = self.sharpened(orders[::10], 1e-4).curve.rdp(orders) if orders.size else orders
-        known = np.isfinite(value)
-        out = np.where(epsilons >= self.curve.pure_epsilon, -np.inf, 0.0)
-        if known.any():
-            lines = cks_log_delta(orders[known], value[known], epsilons[:, None])
-            out = np.minimum(out, np.min(lines, axis=1))
-        added = self.curve.log_added_delta
-        return np.asarray(np.minimum(logaddexp(added, out) if added > -math.inf else out, 0.0), dtype=float)
-
-    def estimate(self, orders: Array) -> Array:
-        """The curve from the nodes alone: no bound, but close to what :meth:`sharpened` leads to."""
-        return divergence(self.cells, orders, np.max(self.cells.values(orders)[0], axis=1), self.cells.law.affine_power)
-
-    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
-        """Epsilon: the order is searched on the nodes, and the enclosure refined at that order."""
-        left = remaining(log_delta, self.curve.log_added_delta)
-        if left is None or left == -math.inf:
-            return epsilon_from_rdp(self.curve, log_delta, rule)
-        given = self.curve.orders
-
-        def best_order(rdp: Callable[[Array], Array]) -> float | None:
-            return minimise_over_orders(lambda a: cks_epsilon(a, rdp(a), left), given)[1]
-
-        # Between nodes far apart the bound may be loose enough to lead the search astray; the nodes themselves lead
-        # it right, unless the supremum is infinite beside the last of them.
-        answer, sharp = Conversion(math.inf, CKS), self
-        for rdp in (self.estimate, self.curve.rdp):
-            order = best_order(rdp)
-            if order is not None:
-                sharp = self.sharpened(np.array([order]))
-                value = float(cks_epsilon(np.array([order]), sharp.curve.rdp(np.array([order])), left)[0])
-                if value < math.inf:
-                    answer = Conversion(max(value, 0.0), CKS, order)
-                    break
-        if rule in ("exact", "mironov") or (rule == "best" and left > math.log(1e-3)):
-            # these take orders around that one too
-            if given is not None:
-                sharp = sharp.sharpened(given[np.isfinite(given)], 1e-4)
-            elif answer.order is not None:
-                sharp = sharp.sharpened(1.0 + (answer.order - 1.0) * 2.0 ** np.arange(-3.0, 4.0), 1e-4)
-            other = epsilon_from_rdp(sharp.curve, log_delta, rule)
-            return answer if rule == "best" and answer.value < other.value else other
-        return answer
+        values = self.sharpened(orders[:: 1 + orders.size // 60], 1e-4).curve.rdp(orders)
+        return RenyiBound("", "", replace(self.curve, rdp=lambda _: values, orders=orders)).log_profile(epsilons)
 
     def probe(self, log_delta: float) -> float:
-        left = remaining(log_delta, self.curve.log_added_delta)
-        if left is None or left == -math.inf:
-            return math.inf if left is None else self.curve.pure_epsilon
-        value, _ = minimise_over_orders(lambda a: cks_epsilon(a, self.estimate(a), left), self.curve.orders)
-        return max(value, 0.0)
+        return epsilon_from_rdp(self._curve(self.cells.at_nodes), log_delta, "cks").value
 
-
-def divergence(cells: Enclosure, order: Array, log_m: Array, refined: bool) -> Array:
-    """The bounds of the module's docstring from ``log M`` at finite orders; ``refined`` where f' is such a power."""
-    h = order - 1.0
-    with np.errstate(invalid="ignore", over="ignore"):
-        moment = h * cells.base.rdp(order)
-        if refined:
-            value = softplus(log_m + log_expm1(moment)) / h
-        else:
-            # the logarithm is close to 0 next to order 1: its rounding, divided by h, must err upwards
-            value = (logaddexp(cells.law.log_prob_zero, log_m + moment) + 4e-15) / h
-    # 1e-12 covers the rounding of the logarithms above; the divergence itself is never negative
-    value = np.where(np.isnan(value), np.inf, value)
-    return np.asarray(np.maximum(value, 0.0) * (1.0 + 1e-12), dtype=float)
-
-
-def _on(cells: Enclosure, like: RefinedRenyi) -> RefinedRenyi:
-    """The bound that stands on these cells."""
-    refined = cells.law.affine_power
-    curve = replace(like.curve, rdp=lambda orders: divergence(cells, orders, cells.log_supremum(orders), refined))
-    return replace(like, curve=curve, cells=cells)
+    def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
+        """Epsilon: the order is searched on the nodes, and the enclosure refined at that order, twice."""
+        sharp, given = self, self.curve.orders
+        for _ in range(2):
+            rough = replace(sharp._curve(sharp.cells.at_nodes), pure_epsilon=math.inf)
+            order = epsilon_from_rdp(rough, log_delta, "cks").order
+            if order is None:
+                return epsilon_from_rdp(self.curve, log_delta, rule)
+            here = np.array([order])
+            sharp = sharp.sharpened(here)
+        answer = epsilon_from_rdp(replace(sharp.curve, orders=here, pure_epsilon=math.inf), log_delta, "cks")
+        if rule == "cks" or (rule == "best" and given is None and log_delta <= math.log(1e-3)):
+            return answer
+        # the other rules take orders around that one too
+        around = 1.0 + (here - 1.0) * 2.0 ** np.arange(-9.0, 10.0) if given is None else given[np.isfinite(given)]
+        other = epsilon_from_rdp(sharp.sharpened(around, 1e-4).curve, log_delta, rule)
+        return answer if rule == "best" and answer.value < other.value else other
 
 
 def refined_renyi(base: Guarantee, law: Law, orders: Array | None = None) -> RefinedRenyi:
     """R1 of a base with a Rényi curve; the probability that it sets aside is added by Lemma 20."""
     core, thinned, added, note = with_slack(base, law)
     form = "f' is a power of an affine function" if law.affine_power else "any law of K, with its mass at K = 0"
-    curve = RenyiCurve(
-        core.rdp, core.orders if orders is None else orders, added, refined_pure(core.pure_epsilon, thinned)
-    )
+    pure = refined_pure(core.pure_epsilon, thinned)
+    curve = RenyiCurve(core.rdp, core.orders if orders is None else orders, added, pure)
     citation = "Refined Rényi bound R1 (hpcalc-theory(7)), after Lemma 7 of Papernot and Steinke 2022" + note
-    cells = enclosure(core, thinned)
-    return _on(cells, RefinedRenyi("refined-rdp", citation, curve, (form,), cells=cells))
+    return RefinedRenyi("refined-rdp", citation, curve, (form,), cells=enclosure(core, thinned, law.affine_power))
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Iterator[RefinedRenyi]:

@@ -154,7 +154,7 @@ class Guarantee(ABC):
     @property
     def region_tolerance(self) -> float:
         """Relative error of ``log_v`` that ``region`` may have (it then errs upwards)."""
-        return 1e-13 if self.exact_profile else 1e-7
+        return 1e-13 if self.exact_profile else 1e-8
 
 
 def over_parts(name: str, join: Callable[[Iterable[Any]], Any]) -> Any:

@@ -20,7 +20,7 @@ from hpcalc.guarantees.tradeoff import Tradeoff, from_points
 from hpcalc.logspace import Array, Indices, Prob, logsubexp, softplus
 
 #: Normal scores of the points that are solved for every base, and of the few among them that are solved afresh.
-_SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
+SCORES = np.concatenate([np.arange(-38.0, -9.0, 0.25), np.arange(-9.0, 9.0, 0.03), np.arange(9.0, 38.1, 0.25)])
 _FAR = np.geomspace(39.0, 1e4, 24)
 _SPARSE = np.concatenate([-_FAR[::-1], np.arange(-38.0, 38.1, 0.5), _FAR])
 #: Orders on which searches over all orders start, 1.06 apart in order-1: a profile's delta is off by less than 1e-3.
@@ -125,7 +125,7 @@ def tradeoff_from_rdp(base: Guarantee) -> Tradeoff | None:
 
     One order allows a convex set of points (u, v), so its tangent at the point found limits all of the region.
     """
-    u, epsilon = Prob.from_normal(_SCORES), base.pure_epsilon
+    u, epsilon = Prob.from_normal(SCORES), base.pure_epsilon
     z, h, side = _solved(base, u)
     v = Prob.from_logit(np.minimum(z, 1e300))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -43,7 +43,7 @@ class Tradeoff:
 
     def masses(self) -> tuple[Array, Array]:
         """Log masses of the outcomes between the points, under Q and Q', and of what Q' alone may have."""
-        log_x, log_w = (_distance(p.take(slice(None, -1)), p.take(slice(1, None))) for p in (self.x, self.w))
+        log_x, log_w = (distance(p.take(slice(None, -1)), p.take(slice(1, None))) for p in (self.x, self.w))
         return np.append(log_x, -math.inf), np.append(log_w, self.w.log_q[-1])
 
     def region(self, rank: Prob) -> Prob:
@@ -53,14 +53,14 @@ class Tradeoff:
         (x0, w0, slope0), (x1, w1, slope1) = (
             (self.x.take(i), self.w.take(i), self.log_slope[i]) for i in (right - 1, right)
         )
-        rise, fall = slope0 + _distance(x0, x), np.minimum(slope1, 1e300) + _distance(x, x1)  # 0 times inf is 0
+        rise, fall = slope0 + distance(x0, x), np.minimum(slope1, 1e300) + distance(x, x1)  # 0 times inf is 0
         # both W and V by both lines: each has its digits where it is small, and a difference pays for its rounding
         log_w = np.maximum(logaddexp(w0.log_u, rise), logsubexp(w1.log_u, logaddexp(fall, w1.log_u + _ROUNDING)))
         log_v = np.minimum(logaddexp(logsubexp(w0.log_q, rise), w0.log_q + _ROUNDING), logaddexp(w1.log_q, fall))
         return Prob(np.clip(log_v, rank.log_u, 0.0), np.minimum(log_w, rank.log_q))
 
 
-def _distance(low: Prob, high: Prob) -> Array:
+def distance(low: Prob, high: Prob) -> Array:
     """Logarithm of ``high - low``, by masses or by their complements, whichever are small."""
     return np.where(high.log_u < high.log_q, logsubexp(high.log_u, low.log_u), logsubexp(low.log_q, high.log_q))
 
