@@ -146,8 +146,9 @@ def epsilon_from_rdp(
     # hundreds of orders are as good as all of them
     few = curve.orders is not None and curve.orders.size < 200 and value <= pure * _PURE_PREFERENCE
     if rule == "exact" or (rule == "best" and value > 0.0 and (few or left > _LARGE_LOG_DELTA)):
-        # the exact value is computed from above, so at the last digits the other rule may be the smaller one
-        answer = min(answer, Conversion(_exact_epsilon(curve, left), EXACT_REGION), key=lambda one: one.value)
+        # the least ε with V(u) <= e^ε u + δ for every test, from above: in the last digits the other may be smaller
+        exact = max(_supremum(curve, lambda u, v: logsubexp(np.maximum(v, left), left) - u, left), 0.0)
+        answer = Conversion(exact, EXACT_REGION) if exact < answer.value else answer
     if pure < _INF and answer.value > pure * _PURE_PREFERENCE:
         # the pure guarantee holds at every δ; Rényi orders can shave only of the order of δ off it
         return Conversion(pure, PURE)
@@ -173,8 +174,9 @@ def delta_from_rdp(
     value, order = minimise_over_orders(log_delta, curve.orders)
     answer = Conversion(value, MIRONOV if rule == MIRONOV else CKS, order)
     if rule == "exact" or (rule == "best" and (curve.orders is not None or value > _LARGE_LOG_DELTA)):
-        exact = Conversion(_exact_log_delta(curve, epsilon, value), EXACT_REGION)
-        answer = min(answer, exact, key=lambda one: one.value)
+        floor = min(value, 0.0) - 12.0
+        exact = _supremum(curve, lambda u, v: logsubexp(np.maximum(v, epsilon + u), epsilon + u), floor)
+        answer = Conversion(max(exact, floor), EXACT_REGION) if exact < value else answer
     whole = float(np.logaddexp(log_slack, min(answer.value, 0.0) + math.log1p(-math.exp(log_slack))))
     return Conversion(min(whole, 0.0), answer.rule, answer.order)
 
@@ -214,19 +216,6 @@ def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: 
         z = np.linspace(z[left], z[right], 17)
     top = np.minimum(log_v[right] + 2.0 * (tolerance * np.abs(log_v[right]) + 1e-14), 0.0)
     return float(score(log_u[left], top))
-
-
-def _exact_epsilon(curve: RenyiCurve, log_delta: float) -> float:
-    """``max(0, sup_u log((V(u) - δ)/u))``: the least ε with ``V(u) <= e^ε u + δ`` for every test."""
-    return max(0.0, _supremum(curve, lambda u, v: logsubexp(np.maximum(v, log_delta), log_delta) - u, log_delta))
-
-
-def _exact_log_delta(curve: RenyiCurve, epsilon: float, log_bound: float) -> float:
-    """``log sup_u V(u) - e^ε u``; ``log_bound`` is an upper bound, e.g. by ``cks``."""
-    floor = min(log_bound, 0.0) - 12.0
-    if log_bound == -_INF:
-        return -_INF
-    return max(floor, _supremum(curve, lambda u, v: logsubexp(np.maximum(v, epsilon + u), epsilon + u), floor))
 
 
 _LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])

@@ -5,20 +5,17 @@ uses add, so a composition is a convolution of losses on a grid (:mod:`hpcalc.gu
 moved up give a pair that dominates, losses that were moved down a pair that the composition can be post-processed to;
 all that is done here has one of the two directions (``up``).
 
-The convolution is one fast Fourier transform per *tilt*: masses are first multiplied by ``exp(alpha * loss)`` and
-divided again afterwards. That moves the rounding error of the transform, which is uniform, out of the way: with the
-tilts used here the profile is right to many digits from 1 down to 1e-30, where a plain transform is noise below
-1e-11. What error remains is bounded, and added to each mass or taken off. Tilt -1 turns P into Q, so the tilt
-``-1 - alpha`` looks after the left tail as ``alpha`` does after the right one.
+The convolution (A. Koskela, J. Jälkö, A. Honkela, "Computing tight differential privacy guarantees using FFT", AISTATS
+2020) is one transform per *tilt*: masses are first multiplied by ``exp(alpha * loss)`` and divided again afterwards.
+That moves the rounding error of the transform, which is uniform, out of the way: with the tilts used here the profile
+is right to many digits from 1 down to 1e-30, where a plain transform is noise below 1e-11. What error remains is
+bounded, and added to each mass or taken off. Tilt -1 turns P into Q, so the tilt ``-1 - alpha`` looks after the left
+tail as ``alpha`` does after the right one.
 
 No tilt serves where a single step may, rarely, have a loss larger than all others together (a small sampling rate):
 then steps with such a jump are counted apart. With S the law of the smaller losses and B that of the jumps, ``T`` steps
 are the sum over j of ``binomial(T, j)`` times S convolved ``T - j`` and B convolved j times; jumps are so rare that a
 few j suffice, and sums of positive terms have no rounding error to speak of.
-
-References
-----------
-.. [1] A. Koskela, J. Jälkö, A. Honkela, "Computing tight differential privacy guarantees using FFT", AISTATS 2020.
 """
 
 from __future__ import annotations

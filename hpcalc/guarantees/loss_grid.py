@@ -3,15 +3,11 @@
 The loss is ``L = log dP/dQ``; its law is told by its tails under P and under Q. On a grid of multiples of one step,
 which lie further apart where the loss is large, losses are moved
 
-* **upwards** ("connect the dots"): the P- and Q-mass between two neighbouring grid losses are both kept by moving them
-  to the two ends; the result dominates the mechanism, so its profile is an upper bound;
+* **upwards**: the P- and Q-mass between two neighbouring grid losses are both kept by moving them to the two ends; the
+  result dominates the mechanism, so its profile is an upper bound (V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar,
+  P. Manurangsi, "Connect the dots: tighter discrete approximations of privacy loss distributions", PoPETs 2022);
 * **downwards**: outcomes are merged until the merged outcome has exactly a grid loss; merging is post-processing, so
   the result is a mechanism that an attacker could really face (used for lower bounds).
-
-References
-----------
-.. [1] V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar, P. Manurangsi, "Connect the dots: tighter discrete approximations
-   of privacy loss distributions", PoPETs 2022.
 """
 
 from __future__ import annotations
@@ -131,7 +127,7 @@ def _cell_masses(source: Guarantee, loss: Array) -> tuple[Array, Array]:
 
 
 def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
-    """A grid of losses that dominates each step (reference [1], Algorithm 1, written with cell masses)."""
+    """A grid of losses that dominates each step (Connect the dots, Algorithm 1, written with cell masses)."""
     index = _grid(sources, kinds.total, step, LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
     masses = np.stack([_cell_masses(source, loss) for source in sources], axis=1)
@@ -161,22 +157,21 @@ def downwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses
     zero = int(np.flatnonzero(index == 0)[0])
     log_mass = np.full((len(sources), index.size), -_INF)
     for row, source in zip(log_mass, sources, strict=True):
-        middle, ends = source.loss_tails(0.5 * (loss[1:] + loss[:-1])), source.loss_tails(loss)
-        up = _below(
-            [(tails.p_above[at:], tails.q_above[at:]) for tails, at in ((middle, zero), (ends, zero + 1))], loss[zero:]
-        )
-        down = _below(
-            [(tails.q_below[:zero][::-1], tails.p_below[:zero][::-1]) for tails in (middle, ends)], -loss[zero::-1]
-        )
-        losses, log_p, _ = least_masses((loss[zero:], up), (-loss[zero::-1], down))
+        up, down = ((t, _below(source, sign, t)) for sign, t in ((1.0, loss[zero:]), (-1.0, -loss[zero::-1])))
+        losses, log_p, _ = least_masses(up, down)
         finite = np.isfinite(losses)
         row[np.searchsorted(index, np.rint(losses[finite] / step))] = log_p[finite]
     return Losses(index, step, log_mass, kinds)
 
 
-def _below(events: Sequence[tuple[Array, Array]], t: Array) -> Array:
-    """Lower bounds on a log profile at t, 0 at the last, by events of each cell: what is beyond its middle, its end."""
-    (log_p, log_q), (end_p, end_q) = events
+def _below(source: Guarantee, sign: float, t: Array) -> Array:
+    """Lower bounds on the log profile of (P, Q), sign 1, or (Q, P) at t, 0 at the last, by two events of each cell."""
+
+    def event(at: Array) -> tuple[Array, Array]:
+        tails = source.loss_tails(sign * at)
+        return (tails.p_above, tails.q_above) if sign > 0.0 else (tails.q_below, tails.p_below)
+
+    (log_p, log_q), (end_p, end_q) = event(0.5 * (t[1:] + t[:-1])), event(t[1:])
     at_middle = log_p >= t[1:] + log_q
     log_p, log_q = np.where(at_middle, log_p, end_p), np.where(at_middle, log_q, end_q)
     first, second = (logsubexp(log_p, np.minimum(at + log_q, log_p)) for at in (t[:-1], t[1:]))

@@ -13,6 +13,7 @@ stand for the search and for the final run, however the latter depends on the se
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -45,28 +46,22 @@ def then_on_the_rest(
     log_q, share = final.log_q[some], log_out + final.loss[some]
     infinite = log_out + logsumexp(np.append(final.log_p[~some], -math.inf))
 
-    def forward(t: Array) -> Array:
-        """``E[(rate r_search + (1-rate) r_final - e^t)_+]``."""
+    def forward(row: Array) -> Array:
+        """``E[(rate r_search + (1-rate) r_final - e^t)_+]``, by outcomes of the final run."""
+        above = row >= share  # then only large r_search count
+        gap = np.where(above, logsubexp(np.maximum(row, share), np.minimum(share, row)), 0.0) - log_in
+        # else all do: rate + ((1-rate) r_final - e^t)
+        everything = logaddexp(log_in, logsubexp(np.maximum(share, row), row))
+        return np.asarray(log_q + np.where(above, log_in + search.log_profile_of(0, gap), everything), dtype=float)
 
-        def terms(row: Array) -> Array:
-            above = row >= share  # then only large r_search count
-            gap = np.where(above, logsubexp(np.maximum(row, share), np.minimum(share, row)), 0.0) - log_in
-            beyond = log_in + search.log_profile_of(0, gap)
-            # else all do: rate + ((1-rate) r_final - e^t)
-            everything = logaddexp(log_in, logsubexp(np.maximum(share, row), row))
-            return np.asarray(log_q + np.where(above, beyond, everything), dtype=float)
-
-        return logaddexp(sum_in_rows(t, terms, log_q.size), infinite)
-
-    def backward(t: Array) -> Array:
+    def backward(row: Array) -> Array:
         """``E[(1 - e^t (rate r_search + (1-rate) r_final))_+]``."""
+        below = share < -row  # the others give nothing
+        log_gap = np.where(below, logsubexp(np.maximum(-row, share), share), 0.0)
+        missing = log_gap + row + search.log_profile_of(1, log_in - log_gap)
+        return np.asarray(np.where(below, log_q + missing, -math.inf), dtype=float)
 
-        def terms(row: Array) -> Array:
-            below = share < -row  # the others give nothing
-            log_gap = np.where(below, logsubexp(np.maximum(-row, share), share), 0.0)
-            missing = log_gap + row + search.log_profile_of(1, log_in - log_gap)
-            return np.asarray(np.where(below, log_q + missing, -math.inf), dtype=float)
+    def profile(t: Array) -> Array:
+        return logaddexp(sum_in_rows(t, forward, log_q.size), infinite)
 
-        return sum_in_rows(t, terms, log_q.size)
-
-    return profile_pair((forward, backward), floor=floor)
+    return profile_pair((profile, partial(sum_in_rows, terms=backward, width=log_q.size)), floor=floor)
