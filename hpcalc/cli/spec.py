@@ -56,18 +56,11 @@ class _Spec(Source):
             ]
         if option.key == "candidates" and node.kind == "list":
             return [node]
-        if option.kind is orders:
-            return [",".join(self.text(item, option) for item in items)]
-        if not option.many or (option.nargs > 1 and not (items and items[0].kind == "list")):
+        between = "," if option.kind is orders else " " if option.nargs > 1 else None  # of several values in one text
+        if not option.many or (between and not (items and items[0].kind == "list")):
             items = (node,)
-        texts: list[Any] = []
-        for item in items:
-            several = option.nargs > 1 and item.kind == "list"
-            parts = tuple(self.text(part, option) for part in (item.children if several else (item,)))
-            texts.append(parts if several else parts[0])
-            told = f"{option.flag[2:]}: give a list of exactly {option.nargs} values: [{option.metavar}]"
-            self.require(len(option.values(texts[-1])) == option.nargs, told, item)
-        return texts
+        parts = [item.children if between and item.kind == "list" else (item,) for item in items]
+        return [(between or "").join(self.text(part, option) for part in each) for each in parts]
 
     def text(self, node: Node, option: Option) -> str:
         """One text; a mapping is allowed where the command line has its own little grammar."""
