@@ -155,9 +155,8 @@ def _yaml(source: Source, text: str) -> Node:
         # what JSON allows and YAML does not: tabs between values, characters written as two escapes
         pairs = r"\\u(?i:d[89ab][0-9a-f]{2})\\u(?i:d[c-f][0-9a-f]{2})"
         text = re.sub(pairs, lambda pair: str(json.loads(f'"{pair[0]}"')), text.replace("\t", " "))
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        root = yaml.compose(text, Loader=loader)
+        root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError) as error:
         told = vars(error)
         problem = str(told.get("problem") or told.get("context") or told.get("reason") or "cannot be parsed")
@@ -260,9 +259,8 @@ def yaml_text(value: Any, encoding: str = "utf-8") -> str:
     Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^{NUMBER.pattern}$"), list("+-.0123456789"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[+-]?0o[0-7]+$"), list("+-0"))
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
-    layout: dict[str, Any] = {"Dumper": Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
-    text: str = yaml.dump(value, allow_unicode=encoding.lower().startswith("utf"), **layout)
-    return text
+    utf = encoding.lower().startswith("utf")
+    return str(yaml.dump(value, None, Dumper, allow_unicode=utf, sort_keys=False, default_flow_style=None, width=110))
 
 
 def points_text(path: str, name: str, points: Sequence[Mapping[str, float | None]]) -> str:

@@ -133,7 +133,6 @@ def plan(case: Case) -> Any:
     goal = case["solve_for"]
     asked = case.chosen("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
     asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
-    base: Any = None
     if goal in (None, "runs"):
         base = inputs.guarantee(case)
     else:
