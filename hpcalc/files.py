@@ -92,8 +92,12 @@ def vanishes(text: str) -> bool:
     return float(text) == 0.0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None
 
 
-def shown(text: str, longest: int = 40) -> str:
-    """A piece of a file, fit for one line of an error."""
+def shown(value: object, longest: int = 40) -> str:
+    """A value as one would type it, or a piece of a file: fit for one line of an error."""
+    if isinstance(value, (tuple, list)):
+        return " ".join(shown(part, longest) for part in value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = text.removesuffix(".0") if isinstance(value, float) else text
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= longest else text[: longest - 3] + "..."
 

@@ -14,22 +14,13 @@ from typing import Any, NoReturn
 from hpcalc.cli.command import COMMAND_LINE, ENVIRONMENT, SPEC, Given, Option
 from hpcalc.cli.options import GUARANTEES, LAW, TRAINING
 from hpcalc.errors import HpcalcError, InvalidInput
-from hpcalc.files import Node
-from hpcalc.files import shown as line_of
+from hpcalc.files import Node, shown
 
 _SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".md": "markdown"}
 
 
 class CommandLineError(HpcalcError):
     """An input error whose text already says where the value came from."""
-
-
-def shown(value: object, longest: int = 200) -> str:
-    """A value as the user would have typed it, safe to print on one line and cut where it is very long."""
-    if isinstance(value, (tuple, list)):
-        return " ".join(shown(part) for part in value)
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return line_of(text.removesuffix(".0") if isinstance(value, float) else text, longest)
 
 
 Layer = Mapping[str, Given]
@@ -132,7 +123,7 @@ class Case:
         label = self.label(error.parameter)
         if error.value in (None, "(missing)"):
             return CommandLineError(f"{label.rstrip(':=')} is missing: {error.remedy}")
-        return CommandLineError(f"{label}{'' if label.endswith('=') else ' '}{shown(error.value)}: {error.remedy}")
+        return CommandLineError(f"{label}{'' if label.endswith('=') else ' '}{shown(error.value, 200)}: {error.remedy}")
 
     def refuse(self, key: str, remedy: str) -> NoReturn:
         """Refuse an option whose value is fine but out of place."""

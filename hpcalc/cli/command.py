@@ -130,11 +130,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; what they mean is for :class:`~hpcalc.cli.case.Case`."""
-        try:
+        with click.core.augment_usage_errors(ctx):  # the parser leaves the context out of some
             found, rest, _ = self.make_parser(ctx).parse_args(self._split(args))
-        except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # Click's parser leaves it out of some errors
-            raise
         # lists of raw texts, True for a flag; Click before 8.3 leaves None where there is nothing
         ctx.obj = {
             key: Given((True,) if value is True else tuple(value), self.options[key].flag)

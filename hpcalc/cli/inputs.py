@@ -9,13 +9,13 @@ from typing import Any
 
 from hpcalc.catalog import GUARANTEES as KINDS
 from hpcalc.catalog import LAWS
-from hpcalc.cli.case import Case, CommandLineError, shown
+from hpcalc.cli.case import Case, CommandLineError
 from hpcalc.cli.command import Given
 from hpcalc.cli.options import GUARANTEES, LAW, PART, TRAINING
 from hpcalc.cli.spec import settings_of
 from hpcalc.datafiles import parse_rdp_text, read_history, read_pmf, read_profile, read_rdp
 from hpcalc.errors import InvalidInput
-from hpcalc.files import did_you_mean
+from hpcalc.files import did_you_mean, shown
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import RunCount, make_law, parse_law
@@ -222,5 +222,5 @@ def _written(case: Case, text: str) -> Case:
     key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")
     if not equals or key not in GUARANTEES or key not in PART:
         hint = did_you_mean(key.replace("_", "-"), [one.replace("_", "-") for one in GUARANTEES if one != key])
-        raise CommandLineError(f"{label} {shown(text)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
+        raise CommandLineError(f"{label} {shown(text, 200)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
     return Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcalc.catalog import LAWS
-from hpcalc.cli.case import Case, CommandLineError, Layer, shown
+from hpcalc.cli.case import Case, CommandLineError, Layer
 from hpcalc.cli.command import COMMAND_LINE, Command
 from hpcalc.cli.options import command as named
 from hpcalc.cli.spec import cases_of, spec_text
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
-from hpcalc.files import points_text, write_file
+from hpcalc.files import points_text, shown, write_file
 from hpcalc.output import render
 from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wants_colour, write_stdout
 

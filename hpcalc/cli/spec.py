@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from hpcalc.cli.case import Case, CommandLineError, Layer, environment, merged, shown
+from hpcalc.cli.case import Case, CommandLineError, Layer, environment, merged
 from hpcalc.cli.command import SPEC, Command, Given, Option
 from hpcalc.cli.options import OPTIONS, PART
 from hpcalc.cli.types import HINTS, NUMERIC, orders
-from hpcalc.files import OCTAL, Node, Source, did_you_mean, nearest, read_tree, yaml_text
+from hpcalc.files import OCTAL, Node, Source, did_you_mean, nearest, read_tree, shown, yaml_text
 from hpcalc.output.streams import complain
 
 
@@ -179,12 +179,12 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
                 children.append((Node("scalar", value.line, key) if key in PART else name, node))
         layer = spec.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
-        told = f"{shown(name, 40)} has no guarantee: give one such as noise-multiplier or zcdp"
+        told = f"{shown(name)} has no guarantee: give one such as noise-multiplier or zcdp"
         spec.require(layer.keys() - {"name", "times"}, told, item)
         rows.append(Case(PART, {**shared, **layer}, name, spec.name, item.line))
     if params and not inline:
         names = ", ".join(map(shown, dict.fromkeys(params)))
-        complain(f"hpcalc: {shown(given)}: taken for hyperparameters, which no guarantee depends on: {names}")
+        complain(f"hpcalc: {shown(given, 4096)}: taken for hyperparameters, which no guarantee depends on: {names}")
     return rows, _weights(spec, weights, len(rows)), bool(weights)
 
 
