@@ -445,7 +445,7 @@ class Direction:
         # -dε/dlog(delta) near the answer
         fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough
         high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall)
-        if high > found.epsilon * (1.0 + _EXCESS[0]):  # the pointwise form may be larger than the path form
+        if high > found.epsilon * (1.0 + 2.0 * self.enough):  # the pointwise form may be larger than the path form
             search = replace(search, count=_PATHS)
             found = self._path(log_delta)(search, found)
             low = max(low, self._lower(search, found, log_delta))
