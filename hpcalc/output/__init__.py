@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+#: What writes a document in each format, loaded when it is asked for: start-up time is a promise.
+_WRITERS = {
+    "table": "hpcalc.output.table.table_text", "yaml": "hpcalc.files.yaml_text", "json": "hpcalc.files.json_text",
+    "csv": "hpcalc.output.machine.csv_text", "statement": "hpcalc.output.statement.statement_text",
+    "markdown": "hpcalc.output.markup.markdown_text", "html": "hpcalc.output.markup.html_text",
+}  # fmt: skip
+
 
 def render(
     document: Mapping[str, Any], format: str, *, echo: Collection[float] = (),
@@ -16,30 +23,17 @@ def render(
 ) -> str:  # fmt: skip
     """A result's ``document()``, or ``{"cases": [...]}`` of several, as text that ends in a newline.
 
-    Machine formats write numbers of ``echo``, which the user typed, as typed; ``width`` (None for no limit) and
-    ``colour`` are for tables; ``quiet`` leaves the headlines of tables and Markdown alone.
+    Machine formats write numbers of ``echo``, which the user typed, as typed; ``width`` (None for no limit), ``colour``
+    and ``quiet``, which leaves the headlines alone, are for tables.
     """
-    if format in ("yaml", "json", "csv"):
-        from hpcalc.files import json_text, yaml_text
-        from hpcalc.output.digits import rounded
-        from hpcalc.output.machine import csv_text
+    from pkgutil import resolve_name
 
-        plain = rounded(document, frozenset(echo))
-        return csv_text(plain) if format == "csv" else {"yaml": yaml_text, "json": json_text}[format](plain, encoding)
-    if format == "statement":
-        from hpcalc.output.statement import statement_text
-
-        return statement_text(document)
-    from hpcalc.output.blocks import view
-
-    blocks = view(document, quiet=quiet)
-    if format in ("markdown", "html"):
-        from hpcalc.output.markup import html_text, markdown_text
-
-        return html_text(blocks) if format == "html" else markdown_text(document, blocks)
-    from hpcalc.output.table import table_text
-
-    return table_text(blocks, encoding=encoding, width=10_000 if quiet else width, colour=colour)
+    stream: dict[str, Any] = {"encoding": encoding} if format in ("table", "yaml", "json") else {}
+    if format == "table":
+        stream |= {"width": width, "colour": colour, "quiet": quiet}
+    elif format in ("yaml", "json", "csv"):
+        document = resolve_name("hpcalc.output.digits.rounded")(document, frozenset(echo))
+    return str(resolve_name(_WRITERS[format])(document, **stream))
 
 
 def show(answer: Any, how: str, path: str | None = None) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from hpcalc.output.blocks import LABELLED, Block, Headline, Notes
+from hpcalc.output.blocks import LABELLED, Block, Headline, Notes, view
 
 
-def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
+def markdown_text(document: Mapping[str, Any]) -> str:
     """A document as Markdown (GitHub's dialect, for its tables, task lists and footnotes), with its warnings."""
     cases = document.get("cases", [document])
     footnotes: dict[str, int] = {}
@@ -18,7 +18,7 @@ def markdown_text(document: Mapping[str, Any], blocks: Sequence[Block]) -> str:
     told = [(f"{case['name']}: {item}" if case.get("name") else str(item), "")
             for case in cases for item in case.get("warnings") or ()]  # fmt: skip
     warnings = [Notes("Warnings", tuple(told))] if told else []
-    parts += ["\n".join(_markdown(block, footnotes)) for block in (*blocks, *warnings)]
+    parts += ["\n".join(_markdown(block, footnotes)) for block in (*view(document), *warnings)]
     parts += ["\n".join(f"[^{number}]: {_inline(text)}" for text, number in footnotes.items())]
     return "\n\n".join(parts).strip("\n") + "\n"
 
@@ -46,10 +46,10 @@ def _inline(text: str) -> str:
     return " ".join(text.split("\n")).replace("|", "\\|")
 
 
-def html_text(blocks: Sequence[Block]) -> str:
-    """Blocks as HTML, without a style of its own."""
+def html_text(document: Mapping[str, Any]) -> str:
+    """A document as HTML, without a style of its own."""
     lines: list[str] = []
-    for block in blocks:
+    for block in view(document):
         if isinstance(block, Headline):
             lines.append(f"<p><strong>{escape(block.text)}</strong></p>")
             continue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hpcalc.output.blocks import Block, Grid, Headline, Notes
+from hpcalc.output.blocks import Block, Grid, Headline, Notes, view
 from hpcalc.output.streams import legible
 
 _FALLBACK_WIDTH = 100  # of sentences in a pipe or a file; grids there are as wide as they are
@@ -21,9 +22,10 @@ _GAP = 2
 _NARROW = 18  # columns of words are not wrapped to less
 
 
-def table_text(blocks: Sequence[Block], *, encoding: str, width: int | None = None, colour: bool = False) -> str:
-    """Blocks as text for a stream of an encoding and a width (None where there is no terminal)."""
-    stream = io.StringIO()
+def table_text(document: Mapping[str, Any], *, encoding: str, width: int | None, colour: bool, quiet: bool) -> str:
+    """A document for a stream of an encoding and a width (None where there is no terminal)."""
+    blocks, stream = view(document, quiet=quiet), io.StringIO()
+    width = _UNLIMITED if quiet else width
     console = Console(file=stream, width=width or _UNLIMITED, force_terminal=colour, no_color=not colour,
                       color_system="standard" if colour else None, markup=False, highlight=False, emoji=False,
                       legacy_windows=False, _environ={})  # fmt: skip
