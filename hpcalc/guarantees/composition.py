@@ -152,7 +152,8 @@ class Composition(WithCore):
     @cached_property
     def core(self) -> Guarantee:
         cores = [(part.core, count) for part, count in self.parts]
-        cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or cores[:1]  # the others reveal nothing
+        # the others reveal nothing, however often
+        cores = [pair for pair in cores if pair[0].pure_epsilon > 0.0] or [(cores[0][0], 1)]
         gaussians = [(part, count) for part, count in cores if isinstance(part, Gaussian)]
         if sum(count for _, count in gaussians) > 1:  # they compose exactly: their 1/sigma^2 add
             total = math.fsum(count * part.loss**2 for part, count in gaussians)

@@ -297,6 +297,7 @@ def test_what_composes_to_one_of_its_kind():
     assert compose(ZCDP(0.1)) == repeat(ZCDP(0.1), 1) == ZCDP(0.1)
     alone = Composition(((ApproxDP(1.0, 1e-6), 1),))
     assert alone.core == PureDP(1.0)
+    assert repeat(PureDP(0.0), 5).warnings == ()
 
 
 def test_slack_of_parts_is_set_aside_together():
