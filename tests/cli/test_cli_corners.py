@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from goldens import run
+from test_cli_answers import answer
 
 from hpcalc import HpcalcError
 from hpcalc.cli import main
@@ -25,27 +25,14 @@ def test_a_law_in_a_file_is_the_law_on_the_line(tmp_path: Path, monkeypatch):
     (tmp_path / "law.csv").write_text("k,probability\n1,0.5\n10,0.5\n")
     monkeypatch.chdir(tmp_path)
     want = bound(PureDP(1.0), FinitePmf(((1, 0.5), (10, 0.5)))).epsilon
-    answer = json.loads(run("bound --pure 1 --dist pmf --pmf law.csv --format json")[1])
-    rows = json.loads(run("compare --pure 1 --law pmf:pmf=law.csv --format json")[1])["rows"]
-    for epsilon in (answer["epsilon"], *(row["epsilon"] for row in rows)):
-        assert want <= epsilon <= want * (1.0 + 1e-9)
-
-
-@pytest.mark.slow
-def test_the_noise_that_is_solved_for_meets_the_target_when_asked_back():
-    law = "--dist fixed --k 2"
-    code, out, _ = run(f"plan --solve-for dpsgd-noise --dpsgd 0.01 1 1 {law} --target-epsilon 4 --format json")
-    assert code == 0
-    noise = json.loads(out)["value"]
-    asked = f"bound --dpsgd 0.01 {noise} 1 {law} --format json"
-    assert 3.99 < json.loads(run(asked)[1])["epsilon"] <= 4.0
+    rows = answer("compare --pure 1 --law pmf:pmf=law.csv")["rows"]
+    for row in (answer("bound --pure 1 --dist pmf --pmf law.csv"), *rows):
+        assert want <= row["epsilon"] <= want * (1.0 + 1e-9)
 
 
 @pytest.mark.slow
 def test_laws_that_a_plan_chooses_take_its_modifiers():
-    code, out, _ = run("plan --zcdp 0.05 --target-epsilon 3 --max-runs 20 --at-least-one --format json")
-    assert code == 0
-    for row in json.loads(out)["rows"]:
+    for row in answer("plan --zcdp 0.05 --target-epsilon 3 --max-runs 20 --at-least-one")["rows"]:
         if row["value"] is not None:
             assert row["law"]["max_runs"] == 20
             assert row["law"].get("at_least_one", row["dist"] == "tnb")
@@ -53,7 +40,7 @@ def test_laws_that_a_plan_chooses_take_its_modifiers():
 
 
 def test_a_number_of_runs_too_large_to_show():
-    document = json.loads(run("utility --dist poisson --mu 5e300 --format json")[1])
+    document = answer("utility --dist poisson --mu 5e300")
     assert document["p99_runs"] is None
     assert document["reason"] == "a number of runs above 1e300 is shown as null"
 
