@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee
-from hpcalc.guarantees.loss_grid import Kinds, Losses, downwards, sparse, upwards
+from hpcalc.guarantees.loss_grid import LOG_TAIL, Kinds, Losses, downwards, sparse, upwards
 from hpcalc.guarantees.pair import DominatingPair, breakpoints
 from hpcalc.guarantees.tradeoff import least_masses
-from hpcalc.logspace import Array, distinct, log1mexp, logaddexp, logsumexp
+from hpcalc.logspace import Array, distinct, logaddexp, logsumexp
 
 _INF = math.inf
 MAX_CELLS = 1 << 20  # of a transform: about a tenth of a second of work
@@ -94,10 +94,9 @@ def composed_losses(
     if not up:
         return _attained(law, losses.step)
     log_p = law.log_p + _SUMS
-    # losses that left the grid count as infinite
-    ends = [logaddexp(end, log1mexp(kept)) for end, kept in zip(law.ends, losses.log_finite, strict=True)]
-    ahead = _nodes(law.loss, log_p, float(ends[0]))
-    back = ahead if symmetric else _nodes(-law.loss[::-1], (log_p - law.loss)[::-1], float(ends[1]))
+    above, below = np.logaddexp(law.ends, LOG_TAIL + math.log(2.0))  # losses that left the grid count as infinite
+    ahead = _nodes(law.loss, log_p, above)
+    back = ahead if symmetric else _nodes(-law.loss[::-1], (log_p - law.loss)[::-1], below)
     return DominatingPair(*least_masses(ahead, back))
 
 
@@ -209,10 +208,10 @@ def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool) -> _Law
         return _Law(loss[seen], log_p[seen])
     ends = []
     for end, plain, sign in ((-1, 0.0, 1.0), (0, -1.0, -1.0)):  # P-mass above, and Q-mass below
-        side = [view for view in views if sign * (view.alpha - plain) >= 0.0]
-        bounds = [view.scale - (view.alpha - plain) * loss[end] + _LOG_WRAP for view in side]
+        bounds = [view.scale - (view.alpha - plain) * loss[end] for view in views if sign * (view.alpha - plain) >= 0.0]
         all_seen = sign * loss[end] > sign * losses.kinds.total * losses.loss[end]
-        ends.append(float(logaddexp(-_INF if all_seen else min(bounds, default=_INF), _LEAST + math.log(loss.size))))
+        beyond = -_INF if all_seen else min(bounds, default=_INF) + _LOG_WRAP
+        ends.append(float(logaddexp(beyond, _LEAST + math.log(loss.size))))
     return _Law(loss[seen], log_p[seen], (ends[0], ends[1]))
 
 

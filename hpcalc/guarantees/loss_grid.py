@@ -20,7 +20,7 @@ import numpy as np
 
 from hpcalc.guarantees.guarantee import Guarantee
 from hpcalc.guarantees.tradeoff import least_masses
-from hpcalc.logspace import Array, Indices, distinct, log1mexp, logaddexp, logsubexp
+from hpcalc.logspace import Array, Indices, distinct, logaddexp, logsubexp
 
 _INF = math.inf
 LOG_TAIL = -90.0  # mass below e^-90 counts as an infinite loss
@@ -62,7 +62,6 @@ class Losses(NamedTuple):
     step: float
     log_mass: Array
     kinds: Kinds
-    log_finite: tuple[float, float] = (0.0, 0.0)  # log-probability that no loss leaves the grid, under P and under Q
 
     @property
     def loss(self) -> Array:
@@ -112,26 +111,21 @@ def _grid(sources: Sequence[Guarantee], count: float, step: float, log_tail: flo
 
 
 def _cell_masses(source: Guarantee, loss: Array) -> tuple[Array, Array]:
-    """Log of the P- and Q-mass below, in each ``loss[i] < L <= loss[i+1]``, and above.
-
-    Each difference is taken of whichever tail loses fewer digits.
-    """
+    """Log of the P- and Q-mass in each ``loss[i] < L <= loss[i+1]``, from whichever tails lose fewer digits."""
     t = source.loss_tails(loss)
 
     def between(above: Array, below: Array) -> Array:
         right = above[:-1] < below[1:]
-        first, second = np.where(right, above[:-1], below[1:]), np.where(right, above[1:], below[:-1])
-        return np.concatenate([below[:1], logsubexp(first, second), above[-1:]])
+        return logsubexp(np.where(right, above[:-1], below[1:]), np.where(right, above[1:], below[:-1]))
 
     return between(t.p_above, t.p_below), between(t.q_above, t.q_below)
 
 
 def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
-    """A grid of losses that dominates each step (Connect the dots, Algorithm 1, written with cell masses)."""
+    """A grid of losses that dominates each step ("Connect the dots", Algorithm 1), but for ``e^LOG_TAIL`` beyond it."""
     index = _grid(sources, kinds.total, step, LOG_TAIL)
     loss = np.asarray(index * step, dtype=float)
-    masses = np.stack([_cell_masses(source, loss) for source in sources], axis=1)
-    log_p, log_q = masses[:, :, 1:-1]
+    log_p, log_q = np.stack([_cell_masses(source, loss) for source in sources], axis=1)
     with np.errstate(invalid="ignore"):
         # a fraction w of the cell's P-mass goes to its right end so that the Q-mass is kept:
         # (1-w) e^-l + w e^-(l+width) = Q/P
@@ -140,9 +134,7 @@ def upwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
     with np.errstate(divide="ignore"):
         log_mass = np.concatenate([np.log1p(-share) + log_p, np.full((len(sources), 1), -_INF)], axis=1)
         log_mass[:, 1:] = logaddexp(log_mass[:, 1:], np.log(share) + log_p)
-    # what leaves the grid on either side counts as an infinite loss
-    finite_p, finite_q = (float(kinds.uses @ log1mexp(kinds.mixed(logaddexp(m[:, 0], m[:, -1])))) for m in masses)
-    return Losses(index, step, log_mass, kinds, (finite_p, finite_q))
+    return Losses(index, step, log_mass, kinds)
 
 
 def downwards(sources: Sequence[Guarantee], kinds: Kinds, step: float) -> Losses:
