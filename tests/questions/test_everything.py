@@ -63,18 +63,6 @@ def test_a_density_is_of_runs_that_follow_a_prior() -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_finds_the_rate_at_which_tuning_on_a_sample_costs_least() -> None:
-    best = plan(_RUN, _LAW, subset="auto", then=[_RUN], then_on="rest").best
-    assert best.solved_for == "subset"
-    assert best.value is not None
-    assert 0.05 < best.value < 0.5
-    assert best.cost is not None
-    assert best.cost.epsilon < 1.8965
-    # less than one run that is not tuned at all
-    assert best.cost.epsilon < bound(_RUN, make_law("fixed", k=1), lower=False).epsilon
-
-
-@pytest.mark.slow
 def test_plans_and_comparisons_say_what_else_is_released() -> None:
     asked = {"searches": 2, "subset": 0.1, "then": [_RUN], "then_on": "rest", "unit": "one patient"}
     base, law = PureDP(0.5), FinitePmf([0.0, 0.5, 0.5])
