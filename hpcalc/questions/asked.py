@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.bounds import named_by
+from hpcalc.bounds import Bound, bounds_for, named_by
 from hpcalc.conversion import RULES, log_of_delta
 from hpcalc.errors import InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
-from hpcalc.logspace import Array
 from hpcalc.questions.rows import known
 
 
@@ -35,11 +34,9 @@ class Asked:
 
     def __post_init__(self) -> None:
         named_by(self.method)
-        if self.orders is not None:
-            object.__setattr__(self, "orders", tuple(map(float, self.orders)))
-        log_of_delta(self.delta)
-        object.__setattr__(self, "delta", float(self.delta))
-        object.__setattr__(self, "then", tuple(map(checked_guarantee, self.then)))
+        self.orders = None if self.orders is None else tuple(map(float, self.orders))
+        self.log_delta, self.delta = log_of_delta(self.delta), float(self.delta)
+        self.then = tuple(map(checked_guarantee, self.then))
         low, high = self.density or (1.0, 1.0)
         rest = self.then_on == "rest" and (self.subset is None or not self.then)
         share = self.subset is None or 0.0 < self.subset < 1.0
@@ -56,16 +53,6 @@ class Asked:
         )
 
     @property
-    def log_delta(self) -> float:
-        """Natural logarithm of δ."""
-        return log_of_delta(self.delta)
-
-    @property
-    def restricted(self) -> Array | None:
-        """The orders that Rényi bounds are restricted to."""
-        return None if self.orders is None else np.array(sorted(set(self.orders)))
-
-    @property
     def plain(self) -> bool:
         """Whether one plain search is all that is released."""
         return self.searches == 1 and self.subset is None and not self.then
@@ -76,6 +63,11 @@ class Asked:
         if self.density is not None:
             return "no mechanism is known that attains the price of adaptive proposals"
         return "" if self.plain else "no mechanism is known for a search together with what else is released"
+
+    def bounds(self, base: Guarantee, runs: RunCount, method: str = "") -> list[Bound]:
+        """The bounds that may be used on one search, or the one that is named."""
+        orders = None if self.orders is None else np.array(sorted(set(self.orders)))
+        return bounds_for(base, self.law(runs), orders, method or self.method)
 
     def law(self, runs: RunCount) -> RunCount:
         """The law of K, with the densities that proposals may have."""

@@ -259,7 +259,7 @@ def search_cost(
 ) -> BoundResult:
     """The same, of what was asked."""
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
-    sources = bounds_for(checked_guarantee(base), law, asked.restricted, asked.method)
+    sources = asked.bounds(checked_guarantee(base), runs)
     found = [Evaluated.of(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     single = EveryRun(base, 1).epsilon(log_delta, rule)

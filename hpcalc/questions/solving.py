@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.bounds import bounds_for
 from hpcalc.catalog import GUARANTEES
 from hpcalc.errors import InvalidInput, TargetOutOfReach
 from hpcalc.guarantees import Guarantee
@@ -53,7 +52,7 @@ class Accountant:
         if self.progress is not None:
             self.progress(done, max(self.expected, done + 1))
 
-    def cost(self, base: Guarantee, runs: RunCount, *, lower: bool = False, method: str | None = None) -> BoundResult:
+    def cost(self, base: Guarantee, runs: RunCount, *, lower: bool = False, method: str = "") -> BoundResult:
         """What ``bound`` says (by one method alone where it is named)."""
         self.tick()
         return search_cost(base, runs, replace(self.asked, method=method or self.asked.method), lower)
@@ -69,10 +68,10 @@ class Accountant:
         cost = self.cost(base, item.runs, lower=lower)
         return replace(item, cost=cost, reason=cost.reason if cost.best is None else item.reason)
 
-    def probes(self, base: Guarantee, runs: RunCount, method: str | None = None) -> dict[str, float]:
+    def probes(self, base: Guarantee, runs: RunCount, method: str = "") -> dict[str, float]:
         """ε to three digits or more, method by method: no bounds, but cheap. The paper's are asked where alone."""
         self.tick()
-        found = bounds_for(base, self.asked.law(runs), self.asked.restricted, method or self.asked.method)
+        found = self.asked.bounds(base, runs, method)
         quick = [item for item in found if item.name.startswith("refined") or item.name == "composition"]
         return {item.name: item.probe(self.asked.log_delta) for item in quick or found}
 
@@ -84,7 +83,7 @@ class Accountant:
         ``inputs`` makes one run's guarantee and the law of K from the number; ``start`` is a first guess. The least
         probe leads near the answer, and ``bound`` settles it: by that method alone where no other probe comes near.
         """
-        method, target = None, self.target or 0.0
+        method, target = "", self.target or 0.0
         close, found, here = list[str](), None, start
         rough = replace(grid, digits=min(grid.digits, 4))
 
@@ -101,12 +100,12 @@ class Accountant:
             close = [name for name in ranked if probes[name] <= probes[ranked[0]] * _CLEARLY < math.inf]
             if found is not None and (method in close or not close):
                 break
-            method = close[0] if close else None
+            method = close[0] if close else ""
             found = last_passing(probed, target, rough, here)
             if not self.certify:
                 return found
             here = found.value or found.beyond or here
-        method = close[0] if len(close) == 1 else None
+        method = close[0] if len(close) == 1 else ""
         return last_passing(priced, target, grid if self.certify else rough, here)
 
 
@@ -231,7 +230,7 @@ def solve_noise(ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[f
 def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount) -> Solution:
     """The sampling rate of the records at which a search and what follows it cost least, within the target if any."""
     asked, family = ask.asked, family_of(runs)
-    bounds = bounds_for(base, asked.law(runs), asked.restricted, asked.method)
+    bounds = asked.bounds(base, runs)
     # the search is the same at every rate; what follows it is rough until the rate is found
     search = search_pair(bounds, asked.log_delta) if bounds else None
 
