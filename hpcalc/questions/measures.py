@@ -172,21 +172,15 @@ class UtilityResult(Answer):
 
     def document(self) -> dict[str, Any]:
         told = {**vars(self.score), "best_is": "smallest" if self.aims.minimize else "largest"} if self.score else {}
+        found = known(
+            expected_quantile=self.expected_quantile, success_rate=self.aims.success_rate,
+            success_probability=self.success_probability, expected_score=told.pop("expected", None), score=told or None,
+        )  # fmt: skip
         out: dict[str, Any] = {
-            **head("utility"),
-            "law": law_document(self.runs),
-            "mean_runs": finite(self.runs.mean),
-            "sd_runs": finite(self.runs.sd),
-            "prob_zero": self.runs.prob_zero,
-            **length_fields(self.runs, 50, 95, 99),
-            **known(
-                expected_quantile=self.expected_quantile,
-                success_rate=self.aims.success_rate,
-                success_probability=self.success_probability,
-                expected_score=told.pop("expected", None),
-                score=told or None,
-            ),
-        }
+            **head("utility"), "law": law_document(self.runs), "mean_runs": finite(self.runs.mean),
+            "sd_runs": finite(self.runs.sd), "prob_zero": self.runs.prob_zero, **length_fields(self.runs, 50, 95, 99),
+            **found,
+        }  # fmt: skip
         if None in (out["mean_runs"], out["sd_runs"], out["p99_runs"]):
             out["reason"] = "a number of runs above 1e300 is shown as null"
         return {**out, "warnings": list(self.warnings)}
@@ -221,8 +215,8 @@ def utility(
     (0.900005, 0.095163)
     """
     first = f"{checked_law(runs).name} releases the first accepted run, not the best of K"
-    for name, value in {"success_rate": success_rate, "scores": scores}.items():
-        require((name, "given", isinstance(runs, Law) or value is None, first))
+    given = {"success_rate": success_rate, "scores": scores}
+    require(*((name, "given", isinstance(runs, Law) or value is None, first) for name, value in given.items()))
     aims = Aims.of(success_rate, scores, minimize)
     quantile = runs.expected_quantile if isinstance(runs, Law) else None
     return UtilityResult(runs, aims, quantile, aims.success(runs), aims.score(runs))

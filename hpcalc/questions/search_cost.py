@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,22 +32,13 @@ _MOST = 10**15  # compositions that are paid for
 Progress = Callable[[int, int], None]
 
 
-@dataclass(eq=False)
 class Evaluated:
     """One bound at the δ asked for: its ε (inf if it gives none), with the Rényi order and conversion rule it has."""
 
-    method: str
-    epsilon: float
-    order: float | None
-    conversion: str | None
-    source: Bound = field(compare=False, repr=False)
-
-    @classmethod
-    def of(cls, source: Bound, log_delta: float, rule: str) -> Evaluated:
-        """Evaluate a bound."""
+    def __init__(self, source: Bound, log_delta: float, rule: str) -> None:
         answer = source.epsilon(log_delta, rule)
-        named = answer.rule if not isinstance(source, ProfileBound) else None
-        return cls(source.name, answer.value, answer.order, named, source)
+        self.source, self.method, self.epsilon, self.order = source, source.name, answer.value, answer.order
+        self.conversion = None if isinstance(source, ProfileBound) else answer.rule
 
     def document(self) -> dict[str, Any]:
         """Plain data under the published keys."""
@@ -260,7 +251,7 @@ def search_cost(
     """The same, of what was asked."""
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
     sources = asked.bounds(checked_guarantee(base), runs)
-    found = [Evaluated.of(source, log_delta, rule) for source in sources]
+    found = [Evaluated(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     single = EveryRun(base, 1).epsilon(log_delta, rule)
     if asked.method == "best" and isinstance(law, Law) and law.prob_zero == 0.0:
@@ -269,7 +260,7 @@ def search_cost(
     if not asked.plain and best < math.inf:
         from hpcalc.questions.release import everything
 
-        found = [Evaluated.of(everything(sources, asked), log_delta, rule)]
+        found = [Evaluated(everything(sources, asked), log_delta, rule)]
     composition = None
     if lower and asked.plain:  # naive composition of the mean number of runs, rounded up
         count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST

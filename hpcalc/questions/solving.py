@@ -154,12 +154,9 @@ class PricedLaws(Priced):
     def told(self, command: str) -> dict[str, Any]:
         """The first keys of a document: what was asked, and what one run costs."""
         single = next((entry.cost.single_run.value for entry in self.entries if entry.cost is not None), math.inf)
-        return {
-            **head(command),
-            **known(base=None if self.base is None else self.base.describe()),
-            **self.asked.document(),
-            "single_run": {"epsilon": upper(single)},
-        }
+        base = None if self.base is None else self.base.describe()
+        first = {**head(command), **known(base=base), **self.asked.document()}
+        return {**first, "single_run": {"epsilon": upper(single)}}
 
 
 def price(cost: BoundResult | None) -> str:
