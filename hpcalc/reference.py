@@ -26,7 +26,7 @@ from hpcalc.cli.command import NOTES, SUMMARIES, Option
 from hpcalc.cli.options import command
 from hpcalc.cli.types import choice
 from hpcalc.files import shipped
-from hpcalc.questions.assumptions import CHECKLIST
+from hpcalc.questions.asked import CHECKLIST
 
 # Typed characters that roff would turn into typographic ones, or act on.
 _ESCAPES = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})

@@ -14,8 +14,7 @@ from hpcalc.errors import ExitCode, InvalidInput, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of, family_of
 from hpcalc.questions import solving
-from hpcalc.questions.asked import Asked
-from hpcalc.questions.assumptions import about_delta
+from hpcalc.questions.asked import Asked, about_delta
 from hpcalc.questions.measures import NEEDS_RATE, Aims
 from hpcalc.questions.rows import known
 from hpcalc.questions.search_cost import Progress

@@ -19,8 +19,7 @@ from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
-from hpcalc.questions.asked import Asked
-from hpcalc.questions.assumptions import assumptions, warnings_of
+from hpcalc.questions.asked import Asked, assumptions, warnings_of
 from hpcalc.questions.rows import DEFAULT_ORDERS, MANY_ORDERS, Priced, head, known, law_document, upper
 
 #: Of bounds equal but for rounding, the one that needs the least machinery is named.

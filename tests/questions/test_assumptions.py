@@ -10,8 +10,7 @@ from hpcalc import ZCDP, Fixed, Gaussian, InvalidInput, Poisson, PureDP, RDPCurv
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import make_law
-from hpcalc.questions.asked import Asked
-from hpcalc.questions.assumptions import CHECKLIST, assumptions, checklist
+from hpcalc.questions.asked import CHECKLIST, Asked, assumptions, checklist
 
 _SEARCH = ["fresh", "secret-k", "covered", "released", "score", "order", "neighbours", "delta", "both"]
 _RELEASE = Asked(
