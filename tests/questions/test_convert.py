@@ -26,4 +26,4 @@ def test_given_orders_restrict_a_conversion():
     by_hand = 0.8 + math.log(7.0 / 8.0) - (math.log(1e-6) + math.log(8.0)) / 7.0
     cks = convert(base, delta=1e-6, orders=[8.0], conversion="cks")
     assert cks.to["epsilon"] == pytest.approx(by_hand, rel=1e-12)
-    assert free.to["epsilon"] <= one.to["epsilon"] <= cks.to["epsilon"]
+    assert free.to["epsilon"] * (1.0 - 1e-6) <= one.to["epsilon"] <= cks.to["epsilon"]  # best is exact at given orders
