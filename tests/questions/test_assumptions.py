@@ -90,7 +90,7 @@ def test_delta_is_held_against_the_number_of_people(delta: float, key: str, warn
         (ZCDP(0.1), make_law("tnb", eta=0, gamma=1e-9), 1e-6, "more than a million times"),
         (ZCDP(0.1), Poisson(10.0), 0.01, "should be well below one over the number of people"),
         (ZCDP(1e-6), Poisson(10.0), 0.1, "epsilon is 0 because delta = 0.1"),
-        (RDPCurve({2.0: 0.1, 3.0: 0.2}), Poisson(10.0), 1e-6, "the best order is the largest given one"),
+        (RDPCurve({2.0: 0.1, 64.0: 0.4}), Poisson(10.0), 1e-9, "the best order is the largest given one"),
     ],
 )
 def test_warnings_are_what_the_reader_can_act_on(base: object, runs: object, delta: float, text: str) -> None:
