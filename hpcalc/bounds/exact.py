@@ -51,7 +51,7 @@ _MARGIN = 1e-12
 _SMALLEST = -650.0
 
 # Knobs of speed; any values are sound.
-_COARSE, _MOST, _SHARES = 97, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
+_COARSE, _MOST, _SHARES = 65, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
 _EVEN = 500  # pieces where many ε are asked for
 _CELLS, _PATHS = 96, 512  # cells of y to begin with, and those that paths go through
 _CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
