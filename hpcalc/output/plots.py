@@ -80,8 +80,7 @@ def make_figure(panels: Sequence[Panel]) -> Iterator[Any]:
         # the panels keep their size
         height = _PANEL[1] + 0.17 * len(caption) + 0.19 * -(-len(names) // columns)
         figure = Figure(figsize=(width, height), layout="constrained", dpi=160)
-        if caption:
-            figure.suptitle("\n".join(caption), fontsize="medium")
+        figure.suptitle("\n".join(caption), fontsize="medium")
         handles: dict[str, Any] = {}
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             _draw(axes, panel)

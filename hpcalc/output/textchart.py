@@ -64,10 +64,10 @@ class _Scale:
 def text_charts(panels: Sequence[Panel], width: int, encoding: str = "utf-8") -> str:
     """All panels below what was asked."""
     asked = [textwrap.fill(legible(panel.caption, encoding), width) + "\n" for panel in panels[:1]]
-    return "\n".join([*asked, *(text_chart(panel, width, encoding) for panel in panels)])
+    return legible("\n".join([*asked, *(text_chart(panel, width) for panel in panels)]), encoding)
 
 
-def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
+def text_chart(panel: Panel, width: int) -> str:
     """A panel in lines of at most ``width`` columns (40 or more)."""
     width = max(width, _LEAST_WIDTH)
     y_scale = _Scale(panel.y, [y for series in panel.series for y in series.y], _HEIGHT)
@@ -98,7 +98,7 @@ def text_chart(panel: Panel, width: int, encoding: str = "utf-8") -> str:
     named = (f"{mark(series)} {series.name}".replace(" ", _WHOLE) for series in panel.series if series.name)
     lines += textwrap.wrap("   ".join(named), width, initial_indent="  ", subsequent_indent="  ",
                            break_long_words=False, break_on_hyphens=False)  # fmt: skip
-    return "".join(legible(line.replace(_WHOLE, " ").rstrip(), encoding) + "\n" for line in lines)
+    return "".join(line.replace(_WHOLE, " ").rstrip() + "\n" for line in lines)
 
 
 def _cells(series: Series, x_scale: _Scale, y_scale: _Scale) -> set[tuple[int, int]]:
