@@ -219,8 +219,7 @@ def explanation(result: Any, document: Mapping[str, Any], case: Case) -> dict[st
     elif command == "plan" and result.best.cost is not None:
         told = replace(result.best.cost, explain=True).document()["explain"]
     elif command == "compare" and hasattr(result, "entries"):
-        priced = [(entry.runs, entry.cost and entry.cost.best) for entry in result.entries]
-        best = [(runs, bound) for runs, bound in priced if bound is not None and runs is not None]
+        best = [(one.runs, one.cost.best) for one in result.entries if one.runs and one.cost and one.cost.best]
         told = {
             "theorems": [
                 {"law": " ".join([runs.name, *(f"{key} {value}" for key, value in runs.parameters().items())]),

@@ -7,9 +7,8 @@ same code for the command line, for spec files and for the environment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -78,8 +77,7 @@ NOTES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(eq=False)
-class Given:
+class Given(NamedTuple):
     """An option as it was given in one place."""
 
     texts: tuple[Any, ...]  # one for every time: a text, several, True for a flag, what a spec holds (Case, Node)

@@ -207,20 +207,18 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
 
 
 def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
-    """What is released after the search: ``run``, ``NAME=VALUES`` or a mapping of options."""
-    if isinstance(item, Case) or item.strip() != "run":
-        return _item(item if isinstance(item, Case) else _written(case, item)).group(case["group"] or 1)
-    if base is None:
-        case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
-    # the winner is chosen by the data: a further run of it costs what the dearest setting does
-    return Mixture(base.parts, None, base.names) if isinstance(base, Mixture) else base
-
-
-def _written(case: Case, text: str) -> Case:
-    """``NAME=VALUES`` as a guarantee: a file's name or points are the whole rest, numbers are separated by commas."""
-    name, equals, rest = text.partition("=")
-    key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")
-    if not equals or key not in GUARANTEES or key not in PART:
-        hint = did_you_mean(key.replace("_", "-"), [one.replace("_", "-") for one in GUARANTEES if one != key])
-        raise CommandLineError(f"{label} {shown(text, 200)}: {hint}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000")
-    return Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})
+    """What is released after the search: ``run``, a mapping of options, or ``NAME=VALUES`` as on the command line."""
+    if isinstance(item, str) and item.strip() == "run":
+        if base is None:
+            case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
+        # the winner is chosen by the data: a further run of it costs what the dearest setting does
+        return Mixture(base.parts, None, base.names) if isinstance(base, Mixture) else base
+    if isinstance(item, str):  # a file's name or points are the whole rest, numbers are separated by commas
+        name, equals, rest = item.partition("=")
+        key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")
+        if not equals or key not in GUARANTEES or key not in PART:
+            near = did_you_mean(key.replace("_", "-"), [one.replace("_", "-") for one in GUARANTEES if one != key])
+            told = f"{near}write run or NAME=VALUES, e.g. dpsgd=0.01,1.1,1000"
+            raise CommandLineError(f"{label} {shown(item, 200)}: {told}")
+        item = Case({key: PART[key]}, {key: Given((rest,), f"{label} {name.strip()}=")})
+    return _item(item).group(case["group"] or 1)
