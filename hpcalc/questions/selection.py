@@ -174,55 +174,46 @@ def compare_selection(
         Choice("report-noisy-max", report_noisy_max_error(count, epsilon, unit, fail), "laplace", 2.0 * unit / epsilon),
     ]
     for noise in ("laplace", "gaussian") if delta > 0.0 else ("laplace",):
-        finder = _Finder(count, unit, epsilon, fail, noise, ask)
-        choices += [finder.best(family, mean) for family in families]
+        choices += [_best_of_k(ask, family, mean, count, unit, fail, noise) for family in families]
     asked = {"selection": count, "sensitivity": unit, "at_epsilon": float(epsilon), "delta": float(delta)}
     return SelectionResult(tuple(choices), {**asked, "confidence": confidence})
 
 
-@dataclass(frozen=True)
-class _Finder:
-    """Best-of-K at one ε with one kind of noise."""
+def _best_of_k(
+    ask: Accountant, family: LawFamily, mean: float | None, count: int, unit: float, fail: float, noise: str
+) -> Choice:
+    """Best-of-K with one kind of noise: the law of a family, of the given mean or of the best one."""
 
-    candidates: int
-    sensitivity: float
-    epsilon: float
-    fail: float
-    noise: str
-    ask: Accountant
-
-    def best(self, family: LawFamily, mean: float | None) -> Choice:
-        """The law of a family, of the given mean or of the best one."""
-        if family.given is not None or mean is not None:
-            return self._at(at_mean(family, mean or 1.0))
-        aims = Aims(success_rate=1.0 / self.candidates)
-        shares = _SHARES if self.noise == "laplace" else _SHARES[2::2]
-        found = [self._at(law_of_success(family, 1.0 - share * self.fail, aims)) for share in shares]
-        best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
-        reason = next((item.reason for item in found if item.runs is not None), f"{_TOO_OFTEN}: {found[-1].reason}")
-        return best if best.error is not None else Choice("best-of-k", None, self.noise, family=family, reason=reason)
-
-    def _at(self, law: Solution) -> Choice:
+    def at(law: Solution) -> Choice:
         error, scale, reason = None, math.inf, law.reason
         if isinstance(law.runs, Law):
-            self.ask.tick()
-            scale, reason = self._scale(law.runs) * self.sensitivity, "no noise is enough for this ε"
+            ask.tick()
+            scale, reason = _scale(ask, law.runs, noise) * unit, "no noise is enough for this ε"
             if scale < math.inf:
-                error = best_of_k_error(law.runs, self.candidates, scale, self.noise, self.fail)
+                error = best_of_k_error(law.runs, count, scale, noise, fail)
                 reason = None if error is not None else _TOO_OFTEN
         elif law.runs is not None:
             reason = "it releases the first accepted run"
-        return Choice("best-of-k", error, self.noise, finite(scale), law.family, law.runs, reason)
+        return Choice("best-of-k", error, noise, finite(scale), law.family, law.runs, reason)
 
-    def _scale(self, law: Law) -> float:
-        """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""
-        if self.noise == "gaussian":
-            grid, start = Grid(1e9, 1e-6), 10.0 / self.epsilon
-            found = self.ask.last_within(lambda sigma: (Gaussian(sigma), law), grid, start)
-            return math.inf if found.value is None else found.value
+    if family.given is not None or mean is not None:
+        return at(at_mean(family, mean or 1.0))
+    aims, shares = Aims(success_rate=1.0 / count), _SHARES if noise == "laplace" else _SHARES[2::2]
+    found = [at(law_of_success(family, 1.0 - share * fail, aims)) for share in shares]
+    best = min(found, key=lambda choice: math.inf if choice.error is None else choice.error)
+    reason = next((item.reason for item in found if item.runs is not None), f"{_TOO_OFTEN}: {found[-1].reason}")
+    return best if best.error is not None else Choice("best-of-k", None, noise, family=family, reason=reason)
 
-        def enough(scale: float) -> bool:
-            return refined_pure(1.0 / scale, law) <= self.epsilon  # exact for a pure base
 
-        least = 1.0 / self.epsilon  # a search costs no less than one run
-        return least if enough(least) else least_passing(enough, 2.0 * least, _LARGEST_SCALE)
+def _scale(ask: Accountant, law: Law, noise: str) -> float:
+    """Least scale (Laplace) or standard deviation at sensitivity 1 that makes the search (ε, δ)-DP; inf if none."""
+    epsilon = ask.target or 0.0
+    if noise == "gaussian":
+        found = ask.last_within(lambda sigma: (Gaussian(sigma), law), Grid(1e9, 1e-6), 10.0 / epsilon)
+        return math.inf if found.value is None else found.value
+
+    def enough(scale: float) -> bool:
+        return refined_pure(1.0 / scale, law) <= epsilon  # exact for a pure base
+
+    least = 1.0 / epsilon  # a search costs no less than one run
+    return least if enough(least) else least_passing(enough, 2.0 * least, _LARGEST_SCALE)
