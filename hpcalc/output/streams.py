@@ -30,11 +30,13 @@ def legible(text: str, encoding: str) -> str:
 
 
 def complain(text: str) -> None:
-    """Write lines to stderr; a stderr that cannot be written, or is none, is not worth an error of its own."""
+    """Write lines to stderr; a stderr that cannot be written is not worth an error of its own."""
+    if sys.stderr is None:  # then its descriptor may be another file's
+        return
     try:
         sys.stderr.write(legible(text.rstrip("\n"), getattr(sys.stderr, "encoding", None) or "ascii") + "\n")
         sys.stderr.flush()
-    except (AttributeError, OSError, ValueError):
+    except (OSError, ValueError):
         discard(2)
 
 
