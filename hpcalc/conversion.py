@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.errors import InvalidInput, NoFiniteBound, checked_number
+from hpcalc.errors import NoFiniteBound, checked_number
 from hpcalc.guarantees import Guarantee, RDPCurve, cks_log_delta
 from hpcalc.logspace import Array, Prob, logsubexp
 from hpcalc.solve import log_minimum
@@ -181,13 +181,6 @@ def delta_from_rdp(
     return Conversion(min(whole, 0.0), answer.rule, answer.order)
 
 
-def _check(rule: str, epsilon: float = 0.0) -> None:
-    if rule not in RULES:
-        raise InvalidInput("conversion", rule, f"choose one of {', '.join(RULES)}")
-    if not 0.0 <= epsilon < _INF:
-        raise InvalidInput("epsilon", epsilon, "give a finite ε >= 0")
-
-
 def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: float) -> float:
     """Upper bound on ``sup score(log u, log V(u))`` over all u with ``log V(u) >= floor``, V as the curve allows.
 
@@ -249,7 +242,6 @@ def epsilon_from_profile(log_profile: Callable[[Array], Array], log_delta: float
 
 def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Array | None = None) -> Conversion:
     """ε of one run at δ; ``"best"`` is the smallest valid answer. NoFiniteBound says why there is none."""
-    _check(rule)
     if log_delta == -_INF:
         if base.pure_epsilon == _INF:
             raise NoFiniteBound("delta: 0 needs a pure guarantee (--pure, --laplace, RDP at order inf); give δ > 0")
@@ -271,7 +263,6 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Ar
 
 def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array | None = None) -> Conversion:
     """Log of δ of one run at ε >= 0: 0 where nothing better than δ = 1 holds, ``-inf`` for δ = 0."""
-    _check(rule, epsilon)
     if epsilon >= base.pure_epsilon:
         return Conversion(-_INF, PURE)
     if rule in ("best", "exact") and base.exact_profile:

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from hpcalc import convert
 from hpcalc.conversion import (
     CKS,
     EXACT_PROFILE,
@@ -82,8 +83,8 @@ def test_one_curve_several_rules():
     assert [v.value for v in values] == pytest.approx([5.298525912, 4.728386985, 4.377178096], rel=2e-10)
     assert values[0].value == pytest.approx(0.5 + math.sqrt(2.0 * LOG(1e5)), rel=1e-14)
     assert [v.rule for v in values] == [MIRONOV, CKS, EXACT_PROFILE]
-    with pytest.raises(InvalidInput, match="conversion: tightest"):
-        epsilon_at(Gaussian(1.0), LOG(1e-5), "tightest")
+    with pytest.raises(InvalidInput, match="conversion: tightest .*choose one of best, cks, mironov, exact"):
+        convert(Gaussian(1.0), delta=1e-5, conversion="tightest")
 
 
 @pytest.mark.parametrize("rho", [1e-9, 1e-3, 0.1, 50.0, 1e6])
@@ -441,10 +442,7 @@ def test_one_run_by_its_own_rules():
     assert epsilon_at(ZCDP(0.1), LOG(0.1)).rule == delta_at(ZCDP(0.1), 0.1).rule == EXACT_REGION
     for epsilon in (-1e-9, math.inf, math.nan):
         with pytest.raises(InvalidInput, match="^epsilon: "):
-            delta_at(Gaussian(1.0), epsilon)
-    for call in (delta_at, epsilon_at):
-        with pytest.raises(InvalidInput, match="choose one of best, cks, mironov, exact"):
-            call(Gaussian(1.0), 0.5, "tight")
+            convert(Gaussian(1.0), epsilon=epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, math.pi, 50.0])

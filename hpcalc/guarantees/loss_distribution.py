@@ -205,7 +205,7 @@ def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool) -> _Law
         (np.minimum if up else np.maximum)(log_p, bound, out=log_p)
     seen = np.maximum(log_p, log_p - loss) > _LEAST
     if not up:
-        return _Law(loss[seen], log_p[seen])
+        return _Law(loss[seen], log_p[seen]) if seen.any() else None
     ends = []
     for end, plain, sign in ((-1, 0.0, 1.0), (0, -1.0, -1.0)):  # P-mass above, and Q-mass below
         bounds = [view.scale - (view.alpha - plain) * loss[end] for view in views if sign * (view.alpha - plain) >= 0.0]
@@ -233,10 +233,8 @@ def _nodes(loss: Array, log_p: Array, infinite: float) -> tuple[Array, Array]:
     return t[keep], log_delta[keep]
 
 
-def _attained(law: _Law, step: float) -> DominatingPair | None:
+def _attained(law: _Law, step: float) -> DominatingPair:
     """The pair of a law from below: what was given up joins the outcome of loss nearest 0, where it is harmless."""
-    if law.loss.size == 0:
-        return None
     loss, log_p = law.loss, law.log_p
     if loss.size > _OUTCOMES:  # edges are multiples of their width: they must not turn on the last mass that is seen
         low, high = round(float(loss[0]) / step), round(float(loss[-1]) / step)
@@ -318,7 +316,7 @@ def _with_jumps(losses: Losses, scale: float, *, up: bool, symmetric: bool) -> _
     tilts, _ = _tilts(small, scale, up=up, symmetric=symmetric)
     tilts = [0.0, *tilts] if up else tilts
     law = rest = _law(small, tilts, _ROOM, up=up)
-    if law is None or law.loss.size == 0 or not np.isfinite(log_number).any():
+    if law is None or not np.isfinite(log_number).any():
         return law
     unit = 3.0 * scale / _DENSE
     below, top = max(-float(law.loss[0]), 0.0), max(float(law.loss[-1]), 0.0) + 6.0 * float(jumps[-1])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hpcalc.conversion import Conversion, delta_at, epsilon_at, log_of_delta, parameter_of
+from hpcalc.conversion import RULES, Conversion, delta_at, epsilon_at, log_of_delta, parameter_of
 from hpcalc.errors import ExitCode, NoFiniteBound, require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.logspace import Array, distinct
@@ -87,6 +88,8 @@ def convert(
     require(
         ("to", to, to in _KINDS, f"give one of {', '.join(_KINDS)}"),
         ("epsilon", epsilon, delta is None or epsilon is None, "give either delta or epsilon, not both"),
+        ("epsilon", epsilon, 0.0 <= float(epsilon or 0.0) < math.inf, "give a finite ε >= 0"),
+        ("conversion", conversion, conversion in RULES, f"choose one of {', '.join(RULES)}"),
         *(("orders", order, order > 1.0, "give Rényi orders > 1 (inf is allowed)") for order in given),
     )
     if to == "rdp":
