@@ -101,7 +101,7 @@ class BoundResult(Priced):
         """
         listed = self.asked.orders if orders is None else orders
         asked = np.array(DEFAULT_ORDERS if listed is None else listed, dtype=float)
-        top = max(float(np.max(asked[np.isfinite(asked)], initial=64.0)), 2.0)
+        top = float(np.max(asked[np.isfinite(asked)], initial=64.0))
         grid = distinct(np.concatenate([asked, 1.0 + np.exp(np.arange(-3.0, math.log(top * 64.0), 0.25))]))
         out = np.full(grid.shape, np.inf)
         for source in (item.source for item in self.bounds if self.base.slack == 0.0 and self.base.finite):
@@ -123,10 +123,9 @@ class BoundResult(Priced):
         return self.rdp_curve(distinct(np.concatenate([MANY_ORDERS, [best, math.inf]])), exact=True)
 
     def log_profile(self, epsilons: Array) -> Array:
-        out = np.zeros(epsilons.shape)
         refined = [item for item in self.bounds if item.method.startswith("refined")]
-        for item in refined if self.asked.method == "best" and refined else self.bounds:
-            out = np.minimum(out, item.source.log_profile(epsilons))
+        used = refined if self.asked.method == "best" and refined else self.bounds
+        out: Array = np.min([np.zeros(epsilons.shape), *(item.source.log_profile(epsilons) for item in used)], axis=0)
         return np.where(epsilons >= self.epsilon, np.minimum(out, self.asked.log_delta), out)
 
     def document(self) -> dict[str, Any]:
@@ -266,9 +265,8 @@ def search_cost(
         payable = base.finite and count <= _MOST
         composition = count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
     low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
-    search = None if asked.plain else best
     parts = tuple(_candidates(base, law, asked, progress or (lambda *_: None))) if lower else ()
-    return BoundResult(base, runs, asked, tuple(found), low, single, composition, search, parts)
+    return BoundResult(base, runs, asked, tuple(found), low, single, composition, None if asked.plain else best, parts)
 
 
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
