@@ -21,7 +21,7 @@ from hpcalc.conversion import (
     epsilon_from_rdp,
     minimise_over_orders,
 )
-from hpcalc.logspace import Array, distinct
+from hpcalc.logspace import Array
 
 
 class Bound(ABC):
@@ -97,16 +97,14 @@ class ProfileBound(Bound):
 
 def monotone(curve: RenyiCurve) -> RenyiCurve:
     """Rényi divergence never decreases with the order, so the least value at any larger order holds too (Remark 5)."""
-    if curve.orders is None:
-        value, order = minimise_over_orders(curve.rdp, None)
-        known, best = np.array([-math.inf if order is None else order]), np.array([value])
-    else:
-        known = distinct(curve.orders)
-        best = np.minimum.accumulate(curve.rdp(known)[::-1])[::-1]
+    known = curve.orders
+    if known is None:
+        order = minimise_over_orders(curve.rdp, None)[1]
+        known = np.array([] if order is None else [order])
+    values = curve.rdp(known)
 
     def rdp(orders: Array) -> Array:
-        place = np.searchsorted(known, orders)
-        larger = np.where(place < known.size, best[np.minimum(place, known.size - 1)], math.inf)
+        larger = np.min(np.where(known >= orders[..., None], values, math.inf), axis=-1, initial=math.inf)
         return np.asarray(np.minimum(curve.rdp(orders), larger), dtype=float)
 
     return replace(curve, rdp=rdp)

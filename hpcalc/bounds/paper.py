@@ -5,12 +5,8 @@ function takes the guarantee of one run and the law of K, and where it says so t
 (default: all, or the base's given ones); it returns the Rényi curve of the whole search. ``a`` is the order, ``rdp``
 the curve of one run, ``f`` the probability generating function of K.
 
-Where a statement of the paper holds under a condition that it does not state, the condition is checked and a sound
-replacement is used outside it:
-
-* Corollary 4 needs ``ρ <= log(1/γ)``; beyond it the free order of Theorem 2 is 1.
-* Theorem 6 needs ``μ >= 1``: the atom K = 0 carries divergence 0, not ``log(μ)/(a-1) < 0``.
-* Lemma 7 needs the term ``f(0)`` where K may be 0.
+Where a statement of the paper holds under a condition that it does not state (Corollary 4, Theorem 6, Lemma 7), the
+condition is checked and a sound replacement is used outside it.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
@@ -28,55 +23,42 @@ from hpcalc.bounds.bound import Bound, RenyiBound, monotone
 from hpcalc.bounds.pure import with_slack
 from hpcalc.bounds.renyi import RefinedRenyi, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
-from hpcalc.errors import InvalidInput, NoFiniteBound
+from hpcalc.errors import NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
 from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
-from hpcalc.logspace import Array, distinct, log_expm1, softplus
+from hpcalc.logspace import Array, log_expm1, softplus
 
 _INF = math.inf
 _PAPER = "Papernot and Steinke 2022, "
 
-#: A theorem as :func:`lemma_20` takes it.
-Theorem: TypeAlias = Callable[[Guarantee, Law], RenyiBound]
+
+def _bound(name: str, cited: str, curve: RenyiCurve, conditions: tuple[str, ...] = ()) -> RenyiBound:
+    return RenyiBound(name, _PAPER + cited, curve, conditions)
 
 
-def _bound(
-    name: str,
-    cited: str,
-    rdp: Callable[[Array], Array],
-    orders: Array | None = None,
-    pure: float = _INF,
-    conditions: tuple[str, ...] = (),
-) -> RenyiBound:
-    return RenyiBound(name, _PAPER + cited, RenyiCurve(rdp, orders, pure_epsilon=pure), conditions)
+def _at_one_order(base: Guarantee, log_inverse: float, orders: Array | None, sharper: bool = False) -> float:
+    """Least of ``((b-1) rdp(b) + L)/b`` over the free order b, L = ``log_inverse``.
 
+    The sharper form is ``log(1 + (e^L - 1) e^((b-1) rdp(b)))/b``.
+    """
 
-def _over_h(value: float, orders: Array) -> Array:
-    """``value / (a - 1)``, 0 at order inf."""
-    return np.asarray(value / (orders - 1.0), dtype=float)
+    def cost(b: Array) -> Array:
+        moment = (b - 1.0) * base.rdp(b)
+        return np.asarray((softplus(log_expm1(log_inverse) + moment) if sharper else moment + log_inverse) / b)
 
-
-def _at_one_order(base: Guarantee, log_inverse: float, orders: Array | None) -> float:
-    """Least of ``(1 - 1/b) rdp(b) + log_inverse/b`` over the free order b."""
-    least, _ = minimise_over_orders(lambda b: (1.0 - 1.0 / b) * base.rdp(b) + log_inverse / b, orders)
     # b = 1 leaves the logarithm (no divergence of order 1 is needed), b = inf leaves the pure guarantee
-    return min(least, log_inverse, base.pure_epsilon)
+    return min(minimise_over_orders(cost, orders)[0], log_inverse, base.pure_epsilon)
 
 
 def _smallest(found: Sequence[RenyiBound]) -> RenyiBound:
-    """Pointwise minimum of one or more bounds that hold together and set the same probability aside."""
+    """Pointwise minimum of one or more bounds that hold together, the first at all orders that matter."""
     curves = [bound.curve for bound in found]
-    given = [curve.orders for curve in curves if curve.orders is not None]
     names = dict.fromkeys(bound.citation.removeprefix(_PAPER).split(",")[0] for bound in found)
-    curve = RenyiCurve(
-        lambda orders: np.asarray(np.min([curve.rdp(orders) for curve in curves], axis=0), dtype=float),
-        distinct(np.concatenate(given)) if len(given) == len(curves) else None,
-        max(curve.log_added_delta for curve in curves),
-        min(curve.pure_epsilon for curve in curves),
-    )
+    pure = min(curve.pure_epsilon for curve in curves)
+    curve = RenyiCurve(lambda a: np.min([one.rdp(a) for one in curves], axis=0), curves[0].orders, pure_epsilon=pure)
     notes = tuple(dict.fromkeys(condition for bound in found for condition in bound.conditions))
-    return RenyiBound(found[0].name, _PAPER + " / ".join(names), curve, notes)
+    return _bound(found[0].name, " / ".join(names), curve, notes)
 
 
 def theorem_2(
@@ -89,25 +71,17 @@ def theorem_2(
     instead of the two terms in b. It is never larger, and gives a single run back at E[K] = 1.
     """
     orders = base.orders if orders is None else orders
-    if sharper:
-        log_ratio = float(log_expm1(-law.log_gamma))
-        least, _ = minimise_over_orders(lambda b: softplus(log_ratio + (b - 1.0) * base.rdp(b)) / b, orders)
-        least = min(least, -law.log_gamma, base.pure_epsilon)
-    else:
-        least = _at_one_order(base, -law.log_gamma, orders)
-    constant = (1.0 + law.eta) * least
-
-    def rdp(a: Array) -> Array:
-        return np.asarray(base.rdp(a) + constant + _over_h(law.log_mean, a), dtype=float)
-
     name, cited = ("theorem-2-sharper", "Theorem 2, last line of its proof") if sharper else ("theorem-2", "Theorem 2")
-    return _bound(name, cited, rdp, orders, base.pure_epsilon + constant)
+    extra = (1.0 + law.eta) * _at_one_order(base, -law.log_gamma, orders, sharper)
+    curve = RenyiCurve(lambda a: base.rdp(a) + extra + law.log_mean / (a - 1.0), orders)
+    return _bound(name, cited, replace(curve, pure_epsilon=base.pure_epsilon + extra))
 
 
 def corollary_3(base: Guarantee, law: TruncatedNegativeBinomial) -> RenyiBound:
     """Corollary 3: best-of-K of an ε-DP algorithm, K truncated negative binomial, is ``(2+η)ε``-DP for every γ."""
     epsilon = (2.0 + law.eta) * base.pure_epsilon
-    return _bound("corollary-3", "Corollary 3", lambda a: np.full(np.shape(a), epsilon), np.array([_INF]), epsilon)
+    curve = RenyiCurve(lambda a: np.full(a.shape, epsilon), np.array([_INF]), pure_epsilon=epsilon)
+    return _bound("corollary-3", "Corollary 3", curve)
 
 
 def corollary_4(base: Guarantee, law: TruncatedNegativeBinomial) -> RenyiBound:
@@ -127,12 +101,10 @@ def corollary_4(base: Guarantee, law: TruncatedNegativeBinomial) -> RenyiBound:
     knee = math.sqrt(log_mean / rho) if rho > 0.0 else _INF
 
     def rdp(a: Array) -> Array:
-        h = np.maximum(np.asarray(a, dtype=float) - 1.0, knee)
-        with np.errstate(invalid="ignore"):
-            value = np.where(np.isinf(h), _INF, rho * h + log_mean / h) if rho > 0.0 else np.zeros(np.shape(a))
-        return np.asarray(value + constant, dtype=float)
+        h = np.maximum(a - 1.0, knee)
+        return np.asarray((rho * h + log_mean / h if rho > 0.0 else np.zeros(a.shape)) + constant, dtype=float)
 
-    return _bound("corollary-4", "Corollary 4", rdp, conditions=notes)
+    return _bound("corollary-4", "Corollary 4", RenyiCurve(rdp), notes)
 
 
 def theorem_6(base: Guarantee, law: Poisson, *, orders: Array | None = None) -> RenyiBound:
@@ -148,18 +120,16 @@ def theorem_6(base: Guarantee, law: Poisson, *, orders: Array | None = None) -> 
     M >= 1, always so for μ >= 1, that is at most ``M e^((a-1) rdp(a))``, the theorem; where M < 1 it is at most
     ``e^((a-1) rdp(a))``.
     """
-    mu = law.mu
 
     def rdp(a: Array) -> Array:
-        a = np.asarray(a, dtype=float)
-        delta = np.exp(base.log_profile(np.log1p(1.0 / (a - 1.0))))
-        extra = np.maximum(mu * delta + _over_h(math.log(mu), a), 0.0)  # never negative for μ >= 1
-        return np.asarray(base.rdp(a) + extra, dtype=float)
+        extra = law.mu * np.exp(base.log_profile(np.log1p(1.0 / (a - 1.0)))) + math.log(law.mu) / (a - 1.0)
+        return np.asarray(base.rdp(a) + np.maximum(extra, 0.0), dtype=float)  # never negative for μ >= 1
 
-    at_infinity = mu * float(np.exp(base.log_profile(np.array([0.0]))[0]))
-    notes = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if mu < 1.0 else ()
+    at_infinity = law.mu * math.exp(float(base.log_profile(0.0)))
+    notes = ("μ < 1: Theorem 6 as stated is false there, a sound form replaces it",) if law.mu < 1.0 else ()
     orders = base.orders if orders is None else orders
-    return _bound("theorem-6", "Theorem 6", rdp, orders, base.pure_epsilon + at_infinity, notes)
+    curve = RenyiCurve(rdp, orders, pure_epsilon=base.pure_epsilon + at_infinity)
+    return _bound("theorem-6", "Theorem 6", curve, notes)
 
 
 def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiBound:
@@ -174,12 +144,8 @@ def lemma_7(base: Guarantee, law: Law, *, orders: Array | None = None) -> RenyiB
 
 def composition(base: Guarantee, count: int) -> RenyiBound:
     """Releasing all of at most ``count`` runs, and with them the best: ``k rdp(a)`` (Section 3.2, Appendix D.1)."""
-
-    def rdp(a: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(float(count) * base.rdp(a), dtype=float)
-
-    return _bound("composition", "Section 3.2", rdp, base.orders, count * base.pure_epsilon)
+    curve = RenyiCurve(lambda a: count * base.rdp(a), base.orders, pure_epsilon=count * base.pure_epsilon)
+    return _bound("composition", "Section 3.2", curve)
 
 
 @dataclass(eq=False)
@@ -211,22 +177,18 @@ class EveryRun(Bound):
         return min(found, key=lambda answer: answer.value)
 
 
-def lemma_20(base: Guarantee, law: Law, inner: Theorem) -> RenyiBound:
+def lemma_20(base: Guarantee, law: Law, inner: Callable[[Guarantee, Law], RenyiBound]) -> RenyiBound:
     """Lemma 20: a base that holds only outside an event of probability ``base.slack`` = δ0.
 
     With K runs all of them avoid the event with probability ``f(1-δ0)``; given that, K follows the law thinned by
     ``1-δ0`` and every run satisfies the rest of the guarantee. So ``inner``, a bound such as :func:`theorem_2`, holds
     for that law and that rest, and ``1 - f(1-δ0)`` is added to δ.
     """
-    if base.slack == 0.0:
-        return inner(base, law)
-    if base.slack >= 1.0:
-        raise InvalidInput("approx_dp", base.slack, "give δ < 1: at 1 a run may reveal everything")
     core, thinned, added, _ = with_slack(base, law)
     found = inner(core, thinned)
     note = f"with probability {math.exp(added):.6g} some run leaves the guarantee; this is part of δ"
-    citation = f"{_PAPER}Lemma 20 on {found.citation.removeprefix(_PAPER)}"
-    return RenyiBound("lemma-20", citation, replace(found.curve, log_added_delta=added), (*found.conditions, note))
+    cited = f"Lemma 20 on {found.citation.removeprefix(_PAPER)}"
+    return _bound("lemma-20", cited, replace(found.curve, log_added_delta=added), (*found.conditions, note))
 
 
 def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
@@ -243,13 +205,9 @@ def lemma_22(law: AtMost, inner: RenyiBound) -> RenyiBound:
     # E[K] - E[K; K > m] is P times the mean of the cut law; 1e-13 covers the rounding of sums of up to 1e5 terms
     log_inverse_mass = 1e-13 - law.log_kept
     shift = max(law.law.log_mean - law.log_mean - law.log_kept, 0.0) + 1e-13
-
-    def rdp(a: Array) -> Array:
-        return np.asarray(inner.curve.rdp(a) + _over_h(log_inverse_mass, a) + shift, dtype=float)
-
-    citation = f"{_PAPER}Lemma 22 on {inner.citation.removeprefix(_PAPER)}"
-    curve = replace(inner.curve, rdp=rdp, pure_epsilon=inner.curve.pure_epsilon + shift)
-    return RenyiBound("lemma-22", citation, curve, inner.conditions)
+    curve = replace(inner.curve, rdp=lambda a: inner.curve.rdp(a) + log_inverse_mass / (a - 1.0) + shift)
+    curve = replace(curve, pure_epsilon=inner.curve.pure_epsilon + shift)
+    return _bound("lemma-22", f"Lemma 22 on {inner.citation.removeprefix(_PAPER)}", curve, inner.conditions)
 
 
 def proposition_15(base: Guarantee, law: Threshold, *, orders: Array | None = None) -> RenyiBound:
@@ -269,12 +227,9 @@ def proposition_15(base: Guarantee, law: Threshold, *, orders: Array | None = No
     log_inverse_p, pure = -math.log(law.accept), base.pure_epsilon
     orders = base.orders if orders is None else orders
     second = _at_one_order(base, log_inverse_p, orders)
-    first = monotone(RenyiCurve(lambda c: base.rdp(c) + _over_h(log_inverse_p, c), orders))
-
-    def rdp(a: Array) -> Array:
-        return np.asarray(np.minimum(first.rdp(a), pure) + second, dtype=float)
-
-    return _bound("proposition-15", "Proposition 15", rdp, orders, pure + second)
+    first = monotone(RenyiCurve(lambda c: base.rdp(c) + log_inverse_p / (c - 1.0), orders))
+    curve = RenyiCurve(lambda a: np.minimum(first.rdp(a), pure) + second, orders, pure_epsilon=pure + second)
+    return _bound("proposition-15", "Proposition 15", curve)
 
 
 def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_too: bool = False) -> list[Bound]:
