@@ -36,7 +36,7 @@ _SAME = 1e-10
 # Knobs of speed. Where the search begins: orders (less 1) and the last two coordinates of `Candidates`; then, stage by
 # stage, how far around the orders that bind more of them are taken, and the steps of the search.
 _COARSE = np.exp(np.append(-10.0, np.arange(-7.0, 15.0, 0.7)))
-_CHANCE, _SHORT = np.append(np.linspace(0.4, 6.0, 8), np.inf), np.array([-6.0, -2.5, -0.7])
+_CHANCES, _SHORT = (np.linspace(0.4, 6.0, 8), np.array([np.inf])), np.array([-6.0, -2.5, -0.7])
 _STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)), (0.05, (0.03, 0.01, 0.003)))
 _ROUNDS = 3  # of lowering losses
 
@@ -191,18 +191,17 @@ class Candidates:
         return np.where(np.isnan(value) | np.isposinf(value), -np.inf, value)
 
     def best(self, x: Array, limits: Limits) -> Array:
-        """The best candidate of each column of x, shape (3, k, n)."""
-        log_q, loss = self.masses_and_losses(x.reshape(3, -1), limits)
-        value = self.epsilon(log_q, _posterior(log_q, loss)).reshape(x.shape[1:])
-        top = np.array([_first_of_best(column) for column in value.T])
-        return np.asarray(x[:, top, np.arange(top.size)])
+        """The best of the columns, shape (3, 1): the first of those that are equal but for rounding."""
+        log_q, loss = self.masses_and_losses(x, limits)
+        value = self.epsilon(log_q, _posterior(log_q, loss))
+        top = float(np.max(value))
+        first = np.argmax(value >= top - _SAME * abs(top)) if top > -math.inf else 0
+        return x[:, [first]]
 
     def better(self, x: Array, limits: Limits, step: float) -> Array:
-        """The best of the points around each candidate."""
-        around = np.meshgrid(
-            *[step * np.array([0.0, -1.0, 1.0, -2.0, 2.0])] * 2, 2.0 * step * np.array([0.0, -1.0, 1.0])
-        )
-        points = x[:, None] + np.stack(around).reshape(3, -1, 1)
+        """The best of the points around a candidate."""
+        few, many = step * np.array([0.0, -1.0, 1.0]), step * np.array([0.0, -1.0, 1.0, -2.0, 2.0])
+        points = x + np.stack(np.meshgrid(many, many, 2.0 * few)).reshape(3, -1)
         points[2] = np.clip(points[2], -9.0, -1e-3)
         return self.best(points, limits)
 
@@ -240,17 +239,15 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
     if limits.less_one.size == 0:
         return None
     found, less_one = Candidates(law, log_delta), _COARSE[::3]
-    grid = np.stack(np.meshgrid(places, _CHANCE, _SHORT, indexing="ij"))
-    some = grid[:, :, :-1].reshape(3, -1, 1), grid[:, :, -1:, :1].reshape(3, -1, 1)
-    x = np.concatenate([found.best(part, limits) for part in some], axis=1)
+    kinds = [found.best(np.stack(np.meshgrid(places, chance, _SHORT)).reshape(3, -1), limits) for chance in _CHANCES]
     for reach, steps in _STAGES:
-        log_q, loss = found.masses_and_losses(x, limits)
+        log_q, loss = found.masses_and_losses(np.concatenate(kinds, axis=1), limits)
         less_one = np.concatenate([less_one, limits.around(log_q, _posterior(log_q, loss), reach)])
         limits = Limits.of(base, less_one)
         for step in steps:
-            x = found.better(x, limits, step)
-        x = found.best(x[:, :, None], limits)
-    log_q, loss = found.masses_and_losses(x, limits)
+            kinds = [found.better(x, limits, step) for x in kinds]
+        kinds = [found.best(np.concatenate(kinds, axis=1), limits)]
+    log_q, loss = found.masses_and_losses(kinds[0], limits)
     for trial in range(60):
         log_p = _posterior(log_q, loss)
         over = sure.spent(log_q, log_p, _STRIDE if base.orders is None else 1) - 1.0
@@ -260,9 +257,3 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
             return LowerBound(max(epsilon, 0.0), "two outcomes" if len(q) == 2 else "three outcomes", (q, p))
         loss = loss / (1.0 + over * 2.0**trial + 1e-9)
     return None
-
-
-def _first_of_best(value: Array) -> int:
-    """The first of the largest values that are equal but for rounding."""
-    top = float(np.max(value))
-    return int(np.argmax(value >= top - _SAME * abs(top))) if math.isfinite(top) else int(np.argmax(value))
