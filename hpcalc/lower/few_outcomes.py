@@ -195,8 +195,8 @@ class Candidates:
         log_q, loss = self.masses_and_losses(x, limits)
         value = self.epsilon(log_q, _posterior(log_q, loss))
         top = float(np.max(value))
-        first = np.argmax(value >= top - _SAME * abs(top)) if top > -math.inf else 0
-        return x[:, [first]]
+        first = int(np.argmax(value >= top - _SAME * abs(top))) if top > -math.inf else 0
+        return x[:, first : first + 1]
 
     def better(self, x: Array, limits: Limits, step: float) -> Array:
         """The best of the points around a candidate."""
