@@ -16,13 +16,6 @@ l(x) dx``. Subtract and take the supremum over S. K = 0 adds nothing for ε >= 0
 
 Where one pair of laws attains W the path form is an equality: rank the outcomes of S ("winners") by increasing
 likelihood ratio dQ'/dQ, between them the other outcomes ("losers") by decreasing ratio, y(x) of them before winner x.
-
-**Why cells are enough.** W is replaced by the maximum of some of its tangents, below W, and V by the mirror image,
-above V. On a piece [x0, x1] of slope l and width D, ``FU(x+y)`` lies below its chord in x and ``FL(W(x)+V)`` above its
-tangent at x1, both linear in x, so the piece is at most ``D (h0 + h1)/2``, h0 and h1 the suprema over y at its ends. In
-a cell of y ``FU(x+y)`` lies below its chord and ``FL(w+V(y))``, a convex function, above the tangents at the ends of
-the cell: the difference is largest at an end or where the tangents meet. Cells whose bound is not above the best value
-met are left alone, the others are cut.
 """
 
 from __future__ import annotations
@@ -31,21 +24,18 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from itertools import pairwise
 
 import numpy as np
 
 from hpcalc.bounds.bound import ProfileBound
+from hpcalc.bounds.cells import CUTS, DEPTH, MARGIN, Search, falls, rank_of, spread
 from hpcalc.bounds.polygon import Points, Polygon, between, chords, losers, share_out, winners
 from hpcalc.bounds.renyi import rdp_of_profiles, refined_renyi
 from hpcalc.conversion import Conversion
 from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.laws import BestOfK, Law, RunCount
-from hpcalc.logspace import Array, Indices, Mask, Prob, distinct, logsubexp, times
-
-# Covers the rounding of the sums below.
-_MARGIN = 1e-12
+from hpcalc.logspace import Array, Indices, Prob, distinct, logsubexp
 
 # Smaller ones are left to other bounds: doubles end there.
 _SMALLEST = -650.0
@@ -53,304 +43,16 @@ _SMALLEST = -650.0
 # Knobs of speed; any values are sound.
 _COARSE, _MOST, _SHARES = 65, 700, 300  # pieces: to begin with, where cutting ends, parts of the error allowed
 _EVEN = 500  # pieces where many ε are asked for
-_CELLS, _PATHS = 96, 512  # cells of y to begin with, and those that paths go through
-_CUTS, _ROUNDS = 8, 5  # into how many a cell is cut, and how often
-_OPEN = 30_000  # cells that may be cut at once; where more are open, as where nothing is lost, all keep their bounds
+_PATHS = 512  # cells that paths in the path form go through
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
-_TOP = 8.0  # logit of the mass beyond which points need not be told apart
-_DEPTH = 80.0  # how far below its start, in logarithm, a density is followed
-_CLOSE, _LOOSE = 2e-6, 1e-3  # relative excess at which a cell is left alone; the same where many ε are asked for
+_LOOSE = 1e-3  # relative excess at which a cell is left alone where many ε are asked for
 _ENOUGH = 2e-4  # relative error of ε at which pieces are left alone
+_NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _EXCESS = (4e-4, 1.6e-3, 6.4e-3, 2.56e-2)  # relative excess over the best path, tried in the path form
 _DONE = 1e-5  # relative excess of ε at which it is taken
-_NEAR = 1e-3  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
 _THIN = 1e-7  # width of a block, relative to where it is, that differences of doubles still tell
-
-
-@dataclass(eq=False)
-class Block:
-    """What the bounds of cells are made of: r rows are pieces of x, k columns cells of y or (one more) their ends."""
-
-    piece: Indices
-    #: Ends of the cells among the corners of the losers' polygon, shape (r, k+1) or (1, k+1).
-    place: Array
-    #: FU at the ends of the cells beside the left and the right end of the piece.
-    f0: Array
-    f1: Array
-    #: Logarithms of FL at the piece's right end, and of what it is larger by at the left end, at least.
-    log_g: Array
-    log_push: Array
-    #: Where in each cell the tangents of FL meet, and the logarithm of their value there, shape (r, k).
-    meet: Array
-    log_low: Array
-    #: Whether a cell begins beyond the last loser.
-    outside: Mask
-
-    def values(self, log_c: Array) -> tuple[list[Array], list[Array]]:
-        """For the left and right end of the piece: the better value at the cell's ends; bounds for the whole cell."""
-        c = log_c[self.piece][:, None]
-        with np.errstate(over="ignore", invalid="ignore"):
-            g, low, push = (np.exp(np.minimum(c + part, 709.0)) for part in (self.log_g, self.log_low, self.log_push))
-            best, bound = [], []
-            for f, more in ((self.f0, push), (self.f1, np.zeros((1, 2)))):
-                fa, fb, ga, gb, least = f[:, :-1], f[:, 1:], g[:, :-1], g[:, 1:], more[:, 1:]
-                inside = np.maximum(np.maximum(fa - ga, fb - gb), fa + self.meet * (fb - fa) - low)
-                best.append(np.where(self.outside, -np.inf, np.maximum(fa - ga - more[:, :-1], fb - gb - least)))
-                bound.append(np.where(self.outside, -np.inf, np.minimum(inside, fa - gb) - least))
-        return best, bound
-
-
-@dataclass(eq=False)
-class Search:
-    """Best-of-K on polygons: winners by their pieces, losers by cells."""
-
-    law: BestOfK
-    pieces: Polygon
-    #: Losers, with corners where cells may begin.
-    lattice: Polygon
-    #: Error of delta that cells may be left with.
-    enough: float
-    #: Logarithm of a mass below which points need not be told apart.
-    log_tail: float
-    #: Cells of y to begin with.
-    count: int = _CELLS
-    close: float = _CLOSE
-
-    def log_f(self, x: Array, y: Points) -> Array:
-        """``log FU(x + y)``."""
-        return self.law.log_upper_density(_sum(x, y.x, y.x_rest))
-
-    def log_g(self, w: Array, y: Points) -> Array:
-        """``log FL(w + V(y))``."""
-        return self.law.log_lower_density(_sum(w, y.w, y.w_rest))
-
-    @cached_property
-    def width(self) -> Array:
-        """Q-masses of the pieces."""
-        return np.asarray(np.maximum(np.diff(self.pieces.corner.x), 0.0))  # next to 1 rounding may turn one round
-
-    @cached_property
-    def cells(self) -> Indices:
-        """The corners of the losers' polygon between which the cells lie at first."""
-        corner = self.lattice.corner
-        zero = np.zeros(1)
-        f, g = self.log_f(zero, corner), self.log_g(zero, corner)
-        return share_out([_spread(corner, self.log_tail), _falls(f, _DEPTH), _falls(g, 2.0 * _DEPTH)], self.count + 1)
-
-    def block(self, piece: Indices, place: Array) -> Block:
-        """What the bound is made of on the cells between points of the losers' polygon, one row of them a piece."""
-        corner = self.pieces.corner
-        x0, x1, w1 = corner.x[piece][:, None], corner.x[piece + 1][:, None], corner.w[piece + 1][:, None]
-        y, before, after = self.lattice.at(place)
-        rank = _sum(w1, y.w, y.w_rest)
-        log_g = self.law.log_lower_density(rank)
-        log_fall = np.where(rank.log_q > -np.inf, self.law.log_lower_density_slope(rank), -np.inf)
-        width = between(y.x, y.x_rest)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            scale = log_g[:, :-1]
-            end = np.exp(log_g[:, 1:] - scale)
-            here = np.exp(log_fall[:, :-1] - scale) * after[:, :-1] * width
-            there = np.exp(log_fall[:, 1:] - scale) * before[:, 1:] * width
-            meet = np.clip(np.nan_to_num((1.0 - end - there) / (here - there)), 0.0, 1.0)
-            low = np.fmax(np.fmin(1.0 - here * meet, end + there * (1.0 - meet)), end)
-            log_low = np.where(np.isneginf(scale), -np.inf, scale + np.log(np.minimum(low, 1.0)))
-            log_push = log_fall + np.log(self.pieces.slope[piece] * self.width[piece])[:, None]
-        f0, f1 = np.exp(self.log_f(x0, y)), np.exp(self.log_f(x1, y))
-        return Block(piece, place, f0, f1, log_g, log_push, meet, log_low, y.x_rest[:, :-1] <= x0)
-
-    @cached_property
-    def _at_cells(self) -> tuple[Array, Array, Array]:
-        """FU at all corners beside the first cells, its logarithm before, and that of FL but for the first corner."""
-        corner, y = self.pieces.corner, self.lattice.corner.take(self.cells)
-        log_f = self.log_f(corner.x[:, None], y)
-        return log_f, np.exp(log_f), self.log_g(corner.w[1:, None], y)
-
-    def log_c(self, epsilon: float) -> Array:
-        """Logarithms of ``e^ε`` times the slopes of the pieces."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(epsilon + np.log(self.pieces.slope))
-
-    @cached_property
-    def _known(self) -> dict[float, Array]:
-        return {}
-
-    def suprema(self, epsilon: float) -> Array:
-        """Certified upper bounds on the suprema over y at the left and right ends of the pieces, shape (2, n)."""
-        if epsilon not in self._known:
-            self._known[epsilon] = self._suprema(epsilon)
-        return self._known[epsilon]
-
-    def _suprema(self, epsilon: float) -> Array:
-        log_c, cells, row = self.log_c(epsilon), self.cells, np.arange(self.width.size)
-        slack = self.enough / (self.width.size * np.maximum(self.width, 1e-300))
-        _, f, log_g = self._at_cells
-        with np.errstate(over="ignore"):
-            g = np.exp(np.minimum(log_c[:, None] + log_g, 709.0))
-        # values near the best corner leave few cells to look at more closely than by their corners
-        near = np.clip(np.argmax(f[1:] - g, axis=1)[:, None] + np.arange(-1, 2), 0, cells.size - 1)
-        value = self.block(row, cells[near].astype(float)).values(log_c)[0]
-        best = np.maximum([np.max(part, axis=1) for part in value], 0.0)
-        inside = self.lattice.corner.x_rest[cells[:-1]] > self.pieces.corner.x[:-1, None]
-        bound = [np.where(inside, part[:, :-1] - g[:, 1:], 0.0) for part in (f[:-1], f[1:])]
-        bound = self._smaller(row, [f[:-1], f[1:]], bound, epsilon, best[1][:, None])
-        limit = best * (1.0 + self.close) + slack
-        closed = (bound[0] <= limit[0][:, None]) & (bound[1] <= limit[1][:, None])
-        out = np.array([np.max(np.where(closed, part, 0.0), axis=1, initial=0.0) for part in bound])
-        row, cell = np.nonzero(~closed)
-        block = self.block(row, np.stack([cells[cell], cells[cell + 1]], axis=1).astype(float))
-        for last in (*(False,) * _ROUNDS, True):
-            value, bound = block.values(log_c)
-            for side in (0, 1):
-                np.maximum.at(best[side], block.piece, np.max(value[side], axis=1))
-            least = best[:, block.piece, None]
-            bound = self._smaller(block.piece, [block.f0, block.f1], bound, epsilon, least[1])
-            closed = np.full(block.outside.shape, True)
-            for side in (0, 1):
-                closed &= bound[side] <= least[side] * (1.0 + self.close) + slack[block.piece][:, None]
-            closed |= last or np.count_nonzero(~closed) > _OPEN
-            for side in (0, 1):
-                np.maximum.at(out[side], block.piece, np.max(np.where(closed, bound[side], 0.0), axis=1))
-            row, cell = np.nonzero(~closed)
-            if row.size == 0:
-                break
-            ends = np.broadcast_to(block.place, (block.piece.size, block.place.shape[1]))
-            left, right = ends[row, cell][:, None], ends[row, cell + 1][:, None]
-            block = self.block(block.piece[row], left + (right - left) * (np.arange(_CUTS + 1) / _CUTS))
-        return out
-
-    def _smaller(self, piece: Indices, f: list[Array], bound: list[Array], epsilon: float, known: Array) -> list[Array]:
-        """The bounds of cells, or others where those are smaller and K is limited.
-
-        ``W(x) + V(y) <= 1 - l (1-u)`` for u = x+y and the slope l of the piece, so the integrand is at most
-        ``F(u) (1 - e^ε l^K)``, K the largest possible. Either bound is linear in x, so one holds for both ends.
-        """
-        most = self.law.max_runs
-        if most is None or not isinstance(self.law, Law):
-            return bound
-        log_c = self.log_c(epsilon)[piece]
-        top = -np.expm1(np.minimum(log_c + times(most - 1.0, log_c - epsilon), 0.0))[:, None]
-        share = [top * part[:, :-1] for part in f]
-        less = (share[0] <= bound[0]) & (share[1] <= np.maximum(bound[1], known))
-        return [np.where(less, share[side], bound[side]) for side in (0, 1)]
-
-    def log_delta(self, epsilon: float) -> float:
-        """Certified upper bound on the logarithm of delta at one epsilon."""
-        return _log(float(np.sum(0.5 * self.width * np.sum(self.suprema(epsilon), axis=0))))
-
-    def within(self, epsilon: float, delta: float) -> bool:
-        """Whether delta holds in the path form: losers before a piece are losers before the next one too.
-
-        Cells through which no path gains more are left out, the others cut.
-        """
-        log_c, ends, pieces = self.log_c(epsilon), self.cells.astype(float), self.width.size
-        highest, half = self.suprema(epsilon), 0.5 * self.width
-        piece = np.repeat(np.arange(pieces), ends.size - 1)
-        place = np.tile(np.stack([ends[:-1], ends[1:]], axis=1), (pieces, 1))
-        for _ in range(_ROUNDS):
-            block = self.block(piece, place)
-            bound = self._smaller(piece, [block.f0, block.f1], block.values(log_c)[1], epsilon, np.array(-np.inf))
-            gain = np.clip([part[:, 0] for part in bound], -1e300, highest[:, piece]) * half[piece]
-            open_ = _through(piece, place, gain) * (1.0 + _MARGIN) > delta
-            if not open_.any():
-                return True
-            if np.count_nonzero(open_) > _OPEN:
-                break
-            left, width = place[open_, :1, None], np.diff(place[open_])[..., None]
-            place = (left + width * ((np.arange(_CUTS)[:, None] + np.arange(2)) / _CUTS)).reshape(-1, 2)
-            piece = np.repeat(piece[open_], _CUTS)
-        return False
-
-    def losers_before(self, epsilon: float, rounds: int = 2) -> Points:
-        """For each piece the losers that are best ranked before it, never fewer than before the piece to its left.
-
-        They are found among the ends of the cells, then ``rounds`` times more closely.
-        """
-        log_c, corner = self.log_c(epsilon)[:, None], self.pieces.corner
-        x1, w1 = corner.x[1:, None], corner.w[1:, None]
-
-        def gain(log_f: Array, f: Array, log_g: Array, rest: Array) -> Array:
-            """What a winner adds; where that is nothing, the logarithm by which it falls short."""
-            with np.errstate(over="ignore", invalid="ignore"):
-                log_g = log_c + log_g
-                short = log_f - log_g
-                value = np.where(short > 0.0, f - np.exp(np.minimum(log_g, 709.0)), short)
-            return np.where((rest < x1) | np.isnan(short), -np.inf, value)
-
-        log_f, f, log_g = self._at_cells
-        value = gain(log_f[1:], f[1:], log_g, self.lattice.corner.x_rest[self.cells][None, :])
-        at, rows = np.argmax(value, axis=1), np.arange(value.shape[0])
-        winning = value[rows, at] > 0.0
-        if np.any((np.maximum.accumulate(np.where(winning, at, 0)) - at > 1) & winning):
-            at = _monotone_path(np.maximum(value, 0.0) * self.width[:, None])
-        left, right = (self.cells[np.clip(at + k, 0, self.cells.size - 1)].astype(float) for k in (-1, 1))
-        place = self.cells[None, :].astype(float)
-        for _ in range(rounds):
-            place = left[:, None] + (right - left)[:, None] * (np.arange(17) / 16.0)
-            y = self.lattice.at(place)[0]
-            log_f = self.log_f(x1, y)
-            value = gain(log_f, np.exp(log_f), self.log_g(w1, y), y.x_rest)
-            at = np.argmax(value, axis=1)
-            left, right = place[rows, np.maximum(at - 1, 0)], place[rows, np.minimum(at + 1, 16)]
-        best = np.broadcast_to(place, value.shape)[rows, at]
-        return self.lattice.at(np.maximum.accumulate(np.where(value[rows, at] > 0.0, best, 0.0)))[0]
-
-
-def _sum(a: Array, b: Array, rest: Array) -> Prob:
-    """The probability a + b, from b and 1 - b; a sum above 1 is 1."""
-    with np.errstate(divide="ignore"):
-        return Prob(np.minimum(np.log(a + b), 0.0), np.log(np.maximum(rest - a, 0.0)))
-
-
-def _log(total: float) -> float:
-    return min(math.log(total * (1.0 + _MARGIN)), 0.0) if total > 0.0 else -math.inf
-
-
-def _spread(corner: Points, log_tail: float) -> Array:
-    """Differences of logits, as far as masses matter."""
-    return np.asarray(np.diff(np.clip(corner.logit, log_tail, _TOP)))
-
-
-def _falls(values: Array, depth: float) -> Array:
-    """How far a falling function of points falls from each to the next, as far as ``depth`` below its start."""
-    return np.asarray(np.abs(np.diff(np.maximum(values, values[0] - depth))))
-
-
-def _through(piece: Indices, place: Array, gain: Array) -> Array:
-    """The most that a nondecreasing path through each cell gains; the cells by piece, then by y.
-
-    A path's cells in a piece never go back. What it gains there is a mean over s in [0, 1] of ``1 - s`` times the value
-    of its cell at the left end and s times that at the right end, and most of the weight s lies later: coupled
-    monotonely it is a mean of pairs, a cell at the left end and the same or a later one at the right end. So a piece is
-    two steps, ``gain`` of shape (2, n) what each cell adds in either.
-    """
-    (left, right), ends = place.T, np.append(np.flatnonzero(np.diff(piece, prepend=-1)), piece.size)
-    steps = [(side, slice(*cells)) for cells in pairwise(ends) for side in (0, 1)]
-    before, after = np.zeros((2, *gain.shape))
-    for last, step in pairwise(steps):
-        best = np.append(-np.inf, np.maximum.accumulate(before[last] + gain[last]))
-        before[step] = best[np.searchsorted(left[last[1]], right[step[1]])]
-    for step, following in pairwise(steps[::-1]):
-        best = np.append(np.maximum.accumulate((after[step] + gain[step])[::-1])[::-1], 0.0)
-        after[following] = np.maximum(best[np.searchsorted(right[step[1]], left[following[1]], side="right")], 0.0)
-    return np.asarray(np.max(before + gain + after, axis=0))
-
-
-def _monotone_path(gain: Array) -> Indices:
-    """The nondecreasing choice of one column in each row with the largest sum."""
-    total = np.zeros(gain.shape[1])
-    chosen = np.empty(gain.shape, dtype=np.intp)
-    columns = np.arange(gain.shape[1])
-    for i, row in enumerate(gain):
-        value = total + row
-        total = np.maximum.accumulate(value)
-        chosen[i] = np.maximum.accumulate(np.where(value == total, columns, 0))
-    out = np.empty(gain.shape[0], dtype=np.intp)
-    at = gain.shape[1] - 1
-    for i in range(gain.shape[0] - 1, -1, -1):
-        at = out[i] = chosen[i, at]
-    return out
 
 
 @dataclass(eq=False)
@@ -374,7 +76,7 @@ class Mechanism:
             use &= (between(ends, above) > _THIN * np.minimum(ends[1:], above[:-1])) | (ends[1:] == 0.0)
 
         def blocks(ends: Array, before: Array, rest: Array, density: Callable[[Prob], Array]) -> Array:
-            lo, hi = (_sum(part[use], before[use], rest[use]) for part in (ends[:-1], ends[1:]))
+            lo, hi = (rank_of(part[use], before[use], rest[use]) for part in (ends[:-1], ends[1:]))
             with np.errstate(divide="ignore"):
                 log_width = np.log(np.maximum(np.diff(ends)[use], 0.0))
             if isinstance(law, Law):
@@ -400,7 +102,7 @@ class Mechanism:
             loss = np.where(np.isneginf(self.log_a), -np.inf, self.log_a - self.log_b)
         order = np.argsort(-loss, kind="stable")
         a, b = np.logaddexp.accumulate(self.log_a[order]), np.logaddexp.accumulate(self.log_b[order])
-        likely = a > log_delta + _MARGIN
+        likely = a > log_delta + MARGIN
         if not likely.any():
             return 0.0
         return max(float(np.max(logsubexp(a[likely], log_delta) - b[likely])), 0.0)
@@ -446,13 +148,12 @@ class Direction:
         fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough
         high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall)
         if high > found.epsilon * (1.0 + 2.0 * self.enough):  # the pointwise form may be larger than the path form
-            search = replace(search, count=_PATHS)
-            found = self._path(log_delta)(search, found)
-            low = max(low, self._lower(search, found, log_delta))
-            search, delta = replace(search, count=_CELLS), math.exp(log_delta)
+            finer, delta = replace(search, count=_PATHS), math.exp(log_delta)
+            found = self._path(log_delta)(finer, found)
+            low = max(low, self._lower(finer, found, log_delta))
             tried = (found.epsilon * (1.0 + excess) for excess in _EXCESS)
             high = next((epsilon for epsilon in tried if epsilon >= high or search.within(epsilon, delta)), high)
-        return low, max(low, high) if low <= high * (1.0 + _MARGIN) else high  # equal but for rounding
+        return low, max(low, high) if low <= high * (1.0 + MARGIN) else high  # equal but for rounding
 
     def _lower(self, search: Search, found: _Located, log_delta: float) -> float:
         """ε of the mechanism on the path found; 0 without a mechanism."""
@@ -546,11 +247,11 @@ class Direction:
     def _first(self, line: Polygon, count: int, log_tail: float) -> Indices:
         """Pieces spread over all masses, slopes and densities."""
         corner = line.corner.take(slice(None, -1))
-        f = self.law.log_upper_density(_sum(np.zeros(1), corner.x, corner.x_rest))
-        g = self.law.log_lower_density(_sum(np.zeros(1), corner.w, corner.w_rest))
+        f = self.law.log_upper_density(rank_of(np.zeros(1), corner.x, corner.x_rest))
+        g = self.law.log_lower_density(rank_of(np.zeros(1), corner.w, corner.w_rest))
         with np.errstate(divide="ignore"):
-            steep = np.maximum(np.log(line.slope), -_DEPTH)
-        measures = [_spread(corner, log_tail), np.abs(np.diff(steep)), _falls(f, _DEPTH), _falls(g, _DEPTH)]
+            steep = np.maximum(np.log(line.slope), -DEPTH)
+        measures = [spread(corner, log_tail), np.abs(np.diff(steep)), falls(f, DEPTH), falls(g, DEPTH)]
         return share_out(measures, count)
 
     def _mechanism(self, search: Search, before: Points, polygons: tuple[Polygon, Polygon]) -> Mechanism:
@@ -593,9 +294,9 @@ def _cuts(search: Search, found: _Located, places: Array, certified: bool) -> In
     error[0] = 0.0
     if np.sum(error) <= found.enough or error.size >= _MOST * (1 + certified):
         return np.empty(0, dtype=np.intp)
-    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(found.enough, 1e-300)), 1e6))).clip(1, _CUTS)
+    parts = np.ceil(np.cbrt(np.minimum(error * (_SHARES / max(found.enough, 1e-300)), 1e6))).clip(1, CUTS)
     first, last = (np.searchsorted(places, part.logit) for part in (start, stop))
-    out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(_CUTS)]
+    out = [first + ((last - first) * (k / parts)).astype(np.intp) for k in range(CUTS)]
     cuts = np.concatenate([part[k < parts] for k, part in enumerate(out)])
     return np.asarray(np.minimum(cuts, places.size - 1))
 
