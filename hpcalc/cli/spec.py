@@ -127,9 +127,8 @@ def _rows(spec: _Spec) -> tuple[list[tuple[str | None, Node, dict[str, Given]]],
     rows: list[tuple[str | None, Node, dict[str, Given]]] = []
     for index, node in enumerate(root.children if listed else (root,), 1):
         layer = spec.layer(node, known)
-        for key in ("format", "output") if listed else ():
-            if key in layer:
-                spec.refuse(f"{key}: speaks for all cases: give it as --{key}", layer[key].line or 0)
+        for word in (word for word in ("format", "output") if listed and word in layer):
+            spec.refuse(f"{word}: speaks for all cases: give it as --{word}", layer[word].line or 0)
         about = Case({key: known[key] for key in ("name", "total")}, layer)
         name = about["name"] or (f"case {index}" if listed else None)
         for taken, at, _ in rows:
@@ -179,8 +178,6 @@ def settings_of(case: Case) -> tuple[list[Case], tuple[float, ...] | None, bool]
                 children.append((Node("scalar", value.line, key) if key in PART else name, node))
         layer = spec.layer(replace(item, children=tuple(children)), PART)
         name = Case({"name": PART["name"]}, layer)["name"] or f"setting {number}"
-        told = f"{shown(name)} has no guarantee: give one such as noise-multiplier or zcdp"
-        spec.require(layer.keys() - {"name", "times"}, told, item)
         rows.append(Case(PART, {**shared, **layer}, name, spec.name, item.line))
     if params and not inline:
         names = ", ".join(map(shown, dict.fromkeys(params)))
@@ -197,8 +194,7 @@ def _weights(source: Source, given: Sequence[Node], count: int) -> tuple[float, 
     unknown = [node for node in given if node.text.strip().lower() == "unknown"]
     if len(unknown) == count:
         return None
-    if unknown:
-        source.refuse("weight unknown: give all weights as numbers, or all as unknown", unknown[0])
+    source.require(not unknown, "weight unknown: give all weights as numbers, or all as unknown", (unknown or given)[0])
     weights = [source.number(node, "weight") for node in given]
     for node, weight in zip(given, weights, strict=True):
         source.require(weight > 0.0, f"weight {weight:g}: give probabilities above 0", node)

@@ -218,7 +218,7 @@ WRONG_CANDIDATES = {
     "- {zcdb: 1}\n": "did you mean zcdp",
     "- {zcdp: 1, zcdp: 2}\n": "given twice",
     "- {zcdp: 1, params: 2}\n": "give a mapping of hyperparameters",
-    "- {name: a}\n": "has no guarantee",
+    "- {name: a}\n": ":1: a: no guarantee",
     "zcdp: 1\n": "list of settings",
     "[]": "list of settings",
 }
