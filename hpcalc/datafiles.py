@@ -213,21 +213,18 @@ def _whole(source: Source, node: Node, what: str) -> int:
 def read_scores(
     path: str, column: str | None = None, missing: str | None = None, minimize: bool = False
 ) -> list[float]:
-    """Scores of single runs, in the order of the file; a missing one is refused, the ``worst``, or one to ``skip``."""
-    source = Source("scores", path)
-    cells = _score_cells(source, read_tree(source), column)
-    scores: list[float | None] = []
-    for cell in cells:
+    """Scores of single runs; a missing one is refused, the ``worst`` (those come last), or one to ``skip``."""
+    source, scores, lost = Source("scores", path), list[float](), 0
+    for cell in _score_cells(source, read_tree(source), column):
         absent = cell.empty or (missing is not None and cell.text.strip().lower() in ("nan", ".nan", "none"))
-        if absent and missing is None:
-            source.refuse("a score is missing: --missing worst ranks the run last, --missing skip leaves it out", cell)
-        scores.append(None if absent else source.number(cell, "a score"))
-    given = [score for score in scores if score is not None]
-    source.require(given, "holds no scores")
-    if missing == "skip":
-        return given
-    worst = max(given) if minimize else min(given)
-    return [worst if score is None else score for score in scores]
+        told = "a score is missing: --missing worst ranks the run last, --missing skip leaves it out"
+        source.require(missing is not None or not absent, told, cell)
+        lost += absent
+        if not absent:
+            scores.append(source.number(cell, "a score"))
+    source.require(scores, "holds no scores")
+    worst = max(scores) if minimize else min(scores)
+    return scores + [worst] * (lost if missing == "worst" else 0)
 
 
 def _score_cells(source: Source, tree: Node, column: str | None) -> Sequence[Node]:

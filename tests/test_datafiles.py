@@ -229,7 +229,7 @@ CRASHED = "run,accuracy\n1,0.9\n2,\n3,nan\n4,0.7\n"
         ("s.csv", CRASHED, {"column": "accuracy"}, "--missing"),
         ("s.csv", CRASHED, {"column": "accuracy", "missing": "skip"}, [0.9, 0.7]),
         ("s.csv", CRASHED, {"column": "accuracy", "missing": "worst"}, [0.9, 0.7, 0.7, 0.7]),
-        ("s.csv", CRASHED, {"column": "accuracy", "missing": "worst", "minimize": True}, [0.9, 0.9, 0.9, 0.7]),
+        ("s.csv", CRASHED, {"column": "accuracy", "missing": "worst", "minimize": True}, [0.9, 0.7, 0.9, 0.9]),
         ("s.json", '{"lr=0.1": 0.9, "lr=0.3": null, "lr=1": 0.8}', {"missing": "skip"}, [0.9, 0.8]),
         *(
             ("s.txt", text, {}, "s.txt")
