@@ -51,7 +51,8 @@ def test_best_of_k_against_simulation(law: object, noise: str) -> None:
     error = best_of_k_error(law, m, scale, noise, fail)
     assert error is not None
     rng = np.random.default_rng(7)
-    runs = _draw(law, trials, rng)
+    p = np.exp(law.log_pmf(np.arange(20_000.0)))
+    runs = rng.choice(p.size, size=trials, p=p / p.sum())
     failures = 0
     for k in runs.tolist():
         drawn = rng.integers(m, size=k)
@@ -59,12 +60,6 @@ def test_best_of_k_against_simulation(law: object, noise: str) -> None:
         noisy = noisy + (rng.laplace(scale=scale, size=k) if noise == "laplace" else rng.normal(scale=scale, size=k))
         failures += k == 0 or drawn[noisy.argmax()] != 0
     assert failures / trials == pytest.approx(fail, abs=5.0 * math.sqrt(fail / trials))
-
-
-def _draw(law: object, trials: int, rng: np.random.Generator) -> np.ndarray:
-    counts = np.arange(0, 20_000)
-    p = np.exp(law.log_pmf(counts.astype(float)))
-    return rng.choice(counts, size=trials, p=p / p.sum())
 
 
 @pytest.mark.slow
