@@ -13,7 +13,15 @@ _NAMES = {"dpsgd": ("rate", "noise", "steps"), "approx_dp": ("epsilon", "delta")
 
 def csv_text(document: Mapping[str, Any]) -> str:
     """One header line of dotted keys, then one line a case, or a row where the answer has rows."""
-    records = [record for case in document.get("cases", [document]) for record in _records(case)]
+    records = []
+    for case in document.get("cases", [document]):
+        drawn = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else []
+        shared = {"name": case["name"]} if "name" in case else {}
+        chosen = case.get("recommended") or {}
+        # one answer, or none: then the reason is the answer
+        for index, row in enumerate(case.get("rows") or drawn or [{key: case[key] for key in case if key != "rows"}]):
+            mark = {"recommended": chosen["row"] == index} if "row" in chosen else {}
+            records.append(dict(_flatten({**shared, **row, **mark})))
     named = list(dict.fromkeys(key for record in records for key in record))
     # what only some rows have stands beside what the others have in its place
     groups = list(dict.fromkeys(key.partition(".")[0] for key in named))
@@ -23,16 +31,6 @@ def csv_text(document: Mapping[str, Any]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return out.getvalue()
-
-
-def _records(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    drawn = [{"runs": run} for run in case["runs"]] if case.get("command") == "draw" and "runs" in case else []
-    shared = {"name": case["name"]} if "name" in case else {}
-    chosen = case.get("recommended") or {}
-    # one answer, or none: then the reason is the answer
-    for index, row in enumerate(case.get("rows") or drawn or [{key: case[key] for key in case if key != "rows"}]):
-        mark = {"recommended": chosen["row"] == index} if "row" in chosen else {}
-        yield dict(_flatten({**shared, **row, **mark}))
 
 
 def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

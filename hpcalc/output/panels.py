@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,43 +180,37 @@ def _plan(result: PlanResult) -> list[Panel]:
 
 
 def _utility(result: UtilityResult) -> list[Panel]:
-    law, aims = result.runs, result.aims
+    """How long a search takes, and, of the best of K, the chance that it is good and the distribution of its score."""
+    law, aims, caption = result.runs, result.aims, law_words(law_document(result.runs))
     ((_, style),) = _looks(family_of(law)).values()
     late = quantile_or_none(law, 0.999)
     top = min(float(late if late is not None else math.inf), _LARGEST_MEAN)
     counts = np.geomspace(1.0, top, 60).round() if top > 60.0 else np.arange(1.0, max(top, 2.0) + 2.0)
     more = [(k, math.exp(law.log_sf(int(k) - 1))) for k in distinct(counts).tolist()]
     marks = [(quantile_or_none(law, p), 1.0 - p) for p in (0.5, 0.95, 0.99)]
-    drawn = [Panel("Run time", Axis("number of runs k", top > 60.0), Axis("chance of at least k runs", False, 0.0, 1.0),
-                   (_series("P[K ≥ k]", more, style, "steps"),
-                    _series("50, 95, 99 % of searches end by", marks, style, "ring")))]  # fmt: skip
+    series = [_series("P[K ≥ k]", more, style, "steps"),
+              _series("50, 95, 99 % of searches end by", marks, style, "ring")]  # fmt: skip
+    axes = Axis("number of runs k", top > 60.0), Axis("chance of at least k runs", False, 0.0, 1.0)
+    drawn = [Panel("Run time", *axes, tuple(series), caption)]
     if isinstance(law, Law):
-        drawn.append(_chance(law, aims.success_rate, style))
-        drawn += [_scores(law, aims.scores, aims.minimize, style)] if aims.scores else []
-    return [panel._replace(caption=law_words(law_document(law))) for panel in drawn]
-
-
-def _chance(law: Law, rate: float | None, style: int) -> Panel:
-    share = np.geomspace(min(1e-3, 0.1 * (rate or 1.0)), 1.0, 49)
-    best, given = ([(x, math.exp(law.success(Prob.from_u(x)).log_u)) for x in rates]
-                   for rates in (share.tolist(), [] if rate is None else [rate]))  # fmt: skip
-    return Panel("Chance of a good run", Axis("share of good candidates", log=True),
-                 Axis("chance to find a good one", least=0.0, most=1.0),
-                 (_series("best of K", best, style), _series("one run", zip(share, share, strict=True)),
-                  _series("the rate given", given, style, "ring")))  # fmt: skip
-
-
-def _scores(law: Law, scores: Sequence[float], minimize: bool, style: int) -> Panel:
-    """Distribution functions of one run's score and of the best of K given K >= 1."""
-    ordered = np.sort(np.array(scores, dtype=float))
-    keep = distinct(np.linspace(0, ordered.size - 1, min(ordered.size, 60)).round()).astype(int)
-    x, below, given = ordered[keep], (keep + 1.0) / ordered.size, modified(law, at_least_one=True)
-    # P[best <= x] = 1 - f(P[score > x]) where the least is best, else f(P[score <= x])
-    ahead = given.success(Prob.from_u(below if minimize else 1.0 - below))
-    best = np.exp(ahead.log_u if minimize else ahead.log_q)
-    return Panel("Scores", Axis("score"), Axis("share at or below", least=0.0, most=1.0),
-                 (_series("best of K", zip(x.tolist(), best.tolist(), strict=True), style),
-                  _series("one run", zip(x.tolist(), below.tolist(), strict=True))))  # fmt: skip
+        rates = [] if aims.success_rate is None else [aims.success_rate]
+        share = np.geomspace(min([1e-3, *(0.1 * rate for rate in rates)]), 1.0, 49).tolist()
+        best, given = ([(x, math.exp(law.success(Prob.from_u(x)).log_u)) for x in some] for some in (share, rates))
+        series = [_series("best of K", best, style), _series("one run", zip(share, share, strict=True)),
+                  _series("the rate given", given, style, "ring")]  # fmt: skip
+        axes = Axis("share of good candidates", True), Axis("chance to find a good one", False, 0.0, 1.0)
+        drawn.append(Panel("Chance of a good run", *axes, tuple(series), caption))
+    if isinstance(law, Law) and aims.scores:
+        ordered = np.sort(np.array(aims.scores, dtype=float))
+        keep = distinct(np.linspace(0, ordered.size - 1, min(ordered.size, 60)).round()).astype(int)
+        x, below = ordered[keep].tolist(), (keep + 1.0) / ordered.size
+        # P[best <= x] = 1 - f(P[score > x]) where the least is best, else f(P[score <= x]), given K >= 1
+        ahead = modified(law, at_least_one=True).success(Prob.from_u(below if aims.minimize else 1.0 - below))
+        reached = np.exp(ahead.log_u if aims.minimize else ahead.log_q).tolist()
+        series = [_series("best of K", zip(x, reached, strict=True), style),
+                  _series("one run", zip(x, below.tolist(), strict=True))]  # fmt: skip
+        drawn.append(Panel("Scores", Axis("score"), Axis("share at or below", False, 0.0, 1.0), tuple(series), caption))
+    return drawn
 
 
 _PANELS: dict[type, Callable[[Any], list[Panel]]] = {
