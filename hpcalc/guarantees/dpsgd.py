@@ -55,8 +55,7 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     """
     h, variance = orders - 1.0, sigma * sigma
     j, log_b = _log_binomial(size, rate)
-    far = _log_mixed(log_b, h[:, None] * j[1:] ** 2 / (2.0 * variance))
-    out = np.array(np.minimum(orders / h * np.maximum(far, 0.0), orders * size * size / (2.0 * variance)), dtype=float)
+    out = np.asarray(orders / h * np.maximum(_log_mixed(log_b, h[:, None] * j[1:] ** 2 / (2.0 * variance)), 0.0))
     spacing = min(sigma / 4.0, max(0.5 * variance, sigma / 40.0))
     near = orders * size + 20.0 * sigma <= (_MAX_NODES if size == 1 else 4 * _MAX_NODES) * spacing
     batch = np.floor(np.log(orders * size + 16.0 * sigma) / math.log(1.25))  # orders that share their nodes

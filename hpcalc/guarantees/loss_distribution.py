@@ -152,7 +152,7 @@ def _convolve(losses: Losses, alpha: float, most: int) -> _View | None:
     if cells > most:
         return None
     size = min(f << max(0, math.ceil(math.log2(cells / f))) for f in (1, 3, 5))  # lengths of fast transforms
-    place = (losses.cells - losses.cells[0]) % size
+    place = (losses.multiple - losses.multiple[0]) % size
     spectrum: Any = np.ones(size // 2 + 1)  # as far as it does not vanish: the sum is smooth
     spectra: Any = None  # of all the steps, once few frequencies are left
 
@@ -171,7 +171,7 @@ def _convolve(losses: Losses, alpha: float, most: int) -> _View | None:
         large = np.abs(factor) > math.exp(-100.0 / max(uses, 1.0))
         spectrum = spectrum * np.power(factor, uses, out=np.zeros(end, dtype=complex), where=large)
         spectrum = spectrum[: int(np.flatnonzero(np.abs(spectrum) > math.exp(-100.0))[-1]) + 1]
-    offset = int(kinds.total) * int(losses.cells[0])
+    offset = int(kinds.total) * int(losses.multiple[0])
     out = np.roll(np.fft.irfft(spectrum, size), -((first - offset) % size))[:cells]
     # Rounding: each factor of the spectrum is off by a few ulp, a power multiplies that by the exponent.
     slip = 4.0 * _EPS * (kinds.total + math.log2(size))
@@ -279,10 +279,10 @@ def _split(losses: Losses, *, up: bool) -> tuple[Losses, Array, Array, int | Non
     kinds, weight = losses.kinds, np.exp(losses.log_mass)
     uses = kinds.per_step(len(weight))
     beyond = uses[:, None] * np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
-    zero = int(np.flatnonzero(losses.cells == 0)[0])
+    zero = int(np.flatnonzero(losses.multiple == 0)[0])
     column = max(int(np.count_nonzero(np.sum(beyond, axis=0) > _RARE[up])), zero + 1)
     rows = np.arange(uses.size)
-    if not up and column < losses.cells.size:
+    if not up and column < losses.multiple.size:
         rows = rows[[int(np.argmax(beyond[:, column]))]]
     alike = kinds.uses.size == 1 and kinds.total <= _MANY
     small = losses._replace(log_mass=losses.log_mass.copy())

@@ -56,9 +56,9 @@ class Kinds(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Laws of several steps on one grid: at ``cells`` times ``step`` each (row) has the P-mass ``exp(log_mass)``."""
+    """Laws of several steps on one grid: at ``multiple`` times ``step`` each (row) has the P-mass ``exp(log_mass)``."""
 
-    cells: Indices
+    multiple: Indices
     step: float
     log_mass: Array
     kinds: Kinds
@@ -66,7 +66,7 @@ class Losses(NamedTuple):
     @property
     def loss(self) -> Array:
         """The losses themselves."""
-        return np.asarray(self.cells * self.step, dtype=float)
+        return np.asarray(self.multiple * self.step, dtype=float)
 
     def tilted(self, alpha: float) -> tuple[float, Array, Kinds]:
         """The total's cumulant at alpha, the steps' normalised tilted masses, and the kinds after the tilt."""
