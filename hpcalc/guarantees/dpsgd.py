@@ -42,7 +42,8 @@ def _log_gain(h: Array, loss: Array) -> Array:
         return near + (h * loss - grown) + np.log(exp_minus_line(grown) / h + exp_minus_line(-near))
 
 
-def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1) -> Array:
+@lru_cache(maxsize=512)  # several bounds search the same grid of orders
+def sampled_gaussian_rdp(rate: float, sigma: float, orders: tuple[float, ...], size: int = 1) -> Array:
     """Rényi divergence of one step in nats, the larger of both directions; ``size`` records are added or removed.
 
     With j of them in the batch with probability ``b_j`` the density ratio is
@@ -53,15 +54,16 @@ def sampled_gaussian_rdp(rate: float, sigma: float, orders: Array, size: int = 1
     that, beyond about 1000 sigma, Minkowski's inequality gives
     ``rdp <= a/(a-1) log sum_j b_j e^((a-1) j^2 / (2 sigma^2))``, which is sharp there.
     """
-    h, variance = orders - 1.0, sigma * sigma
+    order, variance = np.array(orders), sigma * sigma
+    h = order - 1.0
     j, log_b = _log_binomial(size, rate)
-    out = np.asarray(orders / h * np.maximum(_log_mixed(log_b, h[:, None] * j[1:] ** 2 / (2.0 * variance)), 0.0))
+    out = np.asarray(order / h * np.maximum(_log_mixed(log_b, h[:, None] * j[1:] ** 2 / (2.0 * variance)), 0.0))
     spacing = min(sigma / 4.0, max(0.5 * variance, sigma / 40.0))
-    near = orders * size + 20.0 * sigma <= (_MAX_NODES if size == 1 else 4 * _MAX_NODES) * spacing
-    batch = np.floor(np.log(orders * size + 16.0 * sigma) / math.log(1.25))  # orders that share their nodes
+    near = order * size + 20.0 * sigma <= (_MAX_NODES if size == 1 else 4 * _MAX_NODES) * spacing
+    batch = np.floor(np.log(order * size + 16.0 * sigma) / math.log(1.25))  # orders that share their nodes
     for one in distinct(batch[near]):
         chosen = near & (batch == one)
-        x = np.arange(-10.0 * sigma - (size - 1.0), size * np.max(orders[chosen]) + 10.0 * sigma + spacing, spacing)
+        x = np.arange(-10.0 * sigma - (size - 1.0), size * np.max(order[chosen]) + 10.0 * sigma + spacing, spacing)
         loss = _log_mixed(log_b, (j[1:] * x[:, None] - 0.5 * j[1:] ** 2) / variance)
         log_density = -0.5 * (x / sigma) ** 2 - math.log(sigma) - 0.5 * math.log(2.0 * math.pi)
         own = h[chosen]
@@ -80,12 +82,6 @@ def _log_mixed(log_b: Array, growth: Array) -> Array:
     return np.where(np.abs(excess) < 0.5, np.log1p(np.clip(excess, -0.5, 0.5)), plain)
 
 
-@lru_cache(maxsize=4096)
-def _one_step(step: SampledGaussian, orders: bytes) -> Array:
-    # several bounds search the same grid of orders
-    return sampled_gaussian_rdp(step.rate, step.sigma, np.frombuffer(orders), step.records)
-
-
 @dataclass(frozen=True)
 class SampledGaussian(CurveBase):
     """One step: rate in (0, 1), noise > 0, records that are added or removed at once."""
@@ -101,7 +97,7 @@ class SampledGaussian(CurveBase):
     def rdp(self, orders: Array | float) -> Array:
         order = checked_orders(orders)
         out, finite = np.full(order.shape, _INF), np.isfinite(order)
-        out[finite] = _one_step(self, order[finite].tobytes())
+        out[finite] = sampled_gaussian_rdp(self.rate, self.sigma, tuple(order[finite].tolist()), self.records)
         if not np.all(out >= 0.0):  # also refuses NaN
             raise FloatingPointError("the Rényi divergence of DP-SGD came out negative or undefined")
         return out

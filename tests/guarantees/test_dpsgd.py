@@ -62,7 +62,7 @@ def exact_moment(rate, sigma, order):
     + [(0.01, 50.0, 2048), (0.5, 0.05, 2), (0.5, 0.05, 3), (1e-12, 20.0, 100), (0.999999, 1.0, 4), (0.1, 1000.0, 3)],
 )
 def test_integer_orders_match_the_binomial_sum(rate, sigma, order):
-    value = sampled_gaussian_rdp(rate, sigma, np.array([float(order)]))[0]
+    value = sampled_gaussian_rdp(rate, sigma, (float(order),))[0]
     assert value == pytest.approx(exact_moment(rate, sigma, order), rel=1e-10)
 
 
@@ -72,7 +72,7 @@ def test_integer_orders_match_the_binomial_sum(rate, sigma, order):
     [(0.4, 12.0, 58.9), (1e-6, 1.0, 3.7), (0.2, 0.5, 1.01)],
 )
 def test_fractional_orders_match_quadrature(rate, sigma, order):
-    value = sampled_gaussian_rdp(rate, sigma, np.array([order]))[0]
+    value = sampled_gaussian_rdp(rate, sigma, (order,))[0]
     assert value == pytest.approx(exact_moment(rate, sigma, order), rel=1e-8)
 
 
@@ -104,7 +104,7 @@ def test_the_curve_is_finite_positive_and_never_decreases(base):
 @pytest.mark.slow
 def test_large_orders_use_a_valid_closed_form():
     for rate, sigma, order in ((0.01, 1.0, 3000), (0.5, 0.1, 60), (1e-4, 0.05, 40)):
-        value = float(sampled_gaussian_rdp(rate, sigma, np.array([float(order)]))[0])
+        value = float(sampled_gaussian_rdp(rate, sigma, (float(order),))[0])
         exact = exact_moment(rate, sigma, order)
         assert exact * (1.0 - 1e-12) <= value <= exact * 1.0001
 

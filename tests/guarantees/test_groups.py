@@ -91,4 +91,4 @@ def test_the_curve_is_the_larger_direction_of_the_mixture():
                 for p in (order, 1.0 - order)
             ]
             exact = float(mpmath.log(max(powers)) / (order - 1.0))
-            assert sampled_gaussian_rdp(0.05, 1.5, np.array([order]), 3)[0] == pytest.approx(exact, rel=1e-8)
+            assert sampled_gaussian_rdp(0.05, 1.5, (order,), 3)[0] == pytest.approx(exact, rel=1e-8)
