@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -17,6 +16,9 @@ from hpcalc.catalog import NOT_DRAWN
 from hpcalc.errors import checked_number, require
 from hpcalc.logspace import ONE, ZERO, Array, Prob, log1mexp, log_integral, logaddexp, logsumexp, sharper
 from hpcalc.solve import neighbours
+
+if TYPE_CHECKING:
+    import random
 
 Echo: TypeAlias = dict[str, "float | int | str | bool"]
 _HEAD = 4096  # so many probabilities of a law are tabulated
