@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 import yaml
 
 from hpcalc.cli import main
-from hpcalc.cli.app import cli
 from hpcalc.cli.case import Case
+from hpcalc.cli.options import command as named
 from hpcalc.cli.spec import cases_of, settings_of, spec_text
 
 
 def read(path: Path, *args: str, command: str = "bound") -> tuple[list[Case], bool]:
-    found = cli.get_command(click.Context(cli), command)
-    assert found is not None
-    return cases_of(found, found.make_context(command, ["--spec", str(path), *args]).obj)
+    return cases_of(named(command), named(command).make_context(command, ["--spec", str(path), *args]).obj)
 
 
 @pytest.fixture
@@ -195,9 +192,7 @@ CANDIDATES = {
 def test_candidates(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / f"grid.{'csv' if text.startswith('name') else 'yaml'}"
     path.write_text(text)
-    found = cli.get_command(click.Context(cli), "bound")
-    assert found is not None
-    (case,), _ = cases_of(found, found.make_context("bound", ["--candidates", str(path)]).obj)
+    (case,), _ = cases_of(named("bound"), named("bound").make_context("bound", ["--candidates", str(path)]).obj)
     rows, weights, stated = settings_of(case)
     names, wanted, given = CANDIDATES[text]
     assert ([row.name for row in rows], stated) == (names, given)
