@@ -30,11 +30,10 @@ from hpcalc.guarantees import Guarantee, cks_log_delta
 from hpcalc.guarantees.region import SCORES
 from hpcalc.guarantees.tradeoff import distance
 from hpcalc.laws import Law, RunCount
-from hpcalc.logspace import Array, Mask, Prob, distinct, log_expm1, logaddexp, logsubexp, softplus
+from hpcalc.logspace import Array, Indices, Prob, distinct, log_expm1, logaddexp, logsubexp, softplus
 
-# Knobs of speed: how often sharpening cuts cells, into how many pieces at most, those above by what share of the
-# largest error, and the number of nodes at which it ends.
-_ROUNDS, _PIECES, _SHARE = 15, 16, 0.02
+# Knobs of speed: how often sharpening cuts cells, into how many pieces at most, the number of nodes at which it ends.
+_ROUNDS, _PIECES = 15, 32
 _LARGEST = 20_000
 
 
@@ -114,7 +113,8 @@ class Enclosure:
         """
         corner_a, corner_b = self._corners
         out = _power(orders, self.log_f[:-1] + corner_a, self.log_g[:-1] + corner_b)
-        return out[:, :-1] if np.isneginf(self.log_f[-1]) else out
+        out[:, -1] = -np.inf if np.isneginf(self.log_f[-1]) else out[:, -1]
+        return out
 
     def log_supremum(self, orders: Array) -> Array:
         """Certified upper bound on the logarithm of the supremum over all u for each order."""
@@ -156,27 +156,24 @@ class Enclosure:
         """A finer enclosure, whose suprema at the orders are found to about ``target`` (relative or absolute)."""
         out = self
         for _ in range(_ROUNDS):
-            known, corners = out.at_nodes(orders)[:, None], out.at_corners(orders)
-            enough = (
-                target * np.maximum(1.0, np.abs(known)) + 4.0 * (orders[:, None] - 1.0) * out.slack[: corners.shape[1]]
-            )
+            known = out.at_nodes(orders)[:, None]
+            enough = target * np.maximum(1.0, np.abs(known)) + 4.0 * (orders[:, None] - 1.0) * out.slack[:-1]
             with np.errstate(invalid="ignore"):  # a supremum that is inf stays so: no corner is above that
-                above = np.nan_to_num((corners - known) / enough)
-            top = np.max(above, axis=1, keepdims=True)
-            split = np.zeros(out.rank.log_u.size - 1, dtype=bool)
-            split[: above.shape[1]] = (above > np.maximum(_SHARE * top, 1.0)).any(axis=0)
-            if not split.any() or out.rank.log_u.size > _LARGEST:
+                above = np.max(np.nan_to_num((out.at_corners(orders) - known) / enough), axis=0, initial=0.0)
+            if not (above > 1.0).any() or above.size > _LARGEST:
                 break
             # what a cell is above by falls with the square of its width
-            most = min(_PIECES, _LARGEST / (4.0 * np.count_nonzero(split)))
-            out = out._cut(split, int(max(min(2.0 * math.sqrt(np.max(top)), most), 2.0)))
+            most = max(min(_PIECES, _LARGEST / (4.0 * np.count_nonzero(above > 1.0))), 2.0)
+            out = out._cut(np.where(above > 1.0, np.clip(2.0 * np.sqrt(above), 2.0, most), 1.0).astype(np.intp))
         return out
 
-    def _cut(self, split: Mask, pieces: int) -> Enclosure:
-        """Marked cells, and those whose chords bound them, are cut into equal pieces (in log odds)."""
+    def _cut(self, pieces: Indices) -> Enclosure:
+        """Cells, and those whose chords bound them, are cut into equal pieces (in log odds)."""
         z = self.rank.logit
-        cell = 1 + np.flatnonzero(np.convolve(split, np.ones(3), "same")[1:-1] > 0.0)  # none of the two at the ends
-        fresh = distinct(z[cell] + (z[cell + 1] - z[cell]) * (np.arange(1, pieces)[:, None] / pieces))
+        parts = np.ones_like(pieces)
+        parts[1:-1] = np.max([pieces[:-2], pieces[1:-1], pieces[2:]], axis=0)  # not those at the ends
+        cell, k = np.flatnonzero(parts > 1), np.arange(1, _PIECES)[:, None]
+        fresh = distinct((z[cell] + (z[cell + 1] - z[cell]) * (k / parts[cell]))[k < parts[cell]])
         fresh = fresh[z[np.minimum(np.searchsorted(z, fresh), z.size - 1)] != fresh]
         rank = Prob.from_logit(fresh)
         order = np.argsort(np.concatenate([z, fresh]), kind="stable")
@@ -226,8 +223,8 @@ class RefinedRenyi(RenyiBound):
         return replace(self, cells=self.cells.sharpened(orders, target))
 
     def rdp(self, orders: Array) -> Array:
-        """The curve, its suprema refined to 4e-5."""
-        return RenyiBound.rdp(self.sharpened(orders[np.isfinite(orders)], 4e-5), orders)
+        """The curve, its suprema refined to 2e-5."""
+        return RenyiBound.rdp(self.sharpened(orders[np.isfinite(orders)], 2e-5), orders)
 
     def log_profile(self, epsilons: Array) -> Array:
         orders = 1.0 + np.exp(np.arange(-3.0, 9.0, 0.06)) if self.curve.orders is None else self.curve.orders
@@ -239,15 +236,17 @@ class RefinedRenyi(RenyiBound):
         return epsilon_from_rdp(self._curve(self.cells.at_nodes), log_delta, "cks").value
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
-        """Epsilon: the order is searched on the nodes, and the enclosure refined at that order, twice."""
-        sharp, given = self, self.curve.orders
-        for _ in range(2):
+        """Epsilon: the order is searched on the nodes, and the enclosure refined at that order, until it settles."""
+        sharp, given, here = self, self.curve.orders, np.array([math.inf])
+        for _ in range(4):
             rough = replace(sharp._curve(sharp.cells.at_nodes), pure_epsilon=math.inf)
             order = epsilon_from_rdp(rough, log_delta, "cks").order
             if order is None:
                 return epsilon_from_rdp(self.curve, log_delta, rule)
-            here = np.array([order])
+            before, here = here, np.array([order])
             sharp = sharp.sharpened(here)
+            if abs(float(before[0]) / order - 1.0) < 1e-2:
+                break
         answer = epsilon_from_rdp(replace(sharp.curve, orders=here, pure_epsilon=math.inf), log_delta, "cks")
         if rule == "cks" or (rule == "best" and given is None and log_delta <= math.log(1e-3)):
             return answer
