@@ -52,7 +52,7 @@ def _watched(question: str, *given: Any, **asked: Any) -> Any:
 def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
-    law = inputs.law(case, base)
+    law = make_law(**inputs.law_parameters(case, base))
     return _watched("search_cost:bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case, base))
 
 
@@ -83,7 +83,7 @@ def convert(case: Case) -> Any:
 
 def utility(case: Case) -> Any:
     """``hpcalc utility``."""
-    return _ask("measures:utility", inputs.law(case), **_scored(case))
+    return _ask("measures:utility", make_law(**inputs.law_parameters(case)), **_scored(case))
 
 
 def _priced(case: Case, base: Any) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def draw(case: Case) -> Plain:
     import random  # a millisecond that every other command is spared
 
     case.require(("count", case["count"] <= _MOST, f"give at most {_MOST}"))
-    law, entropy = inputs.law(case), random.SystemRandom()
+    law, entropy = make_law(**inputs.law_parameters(case)), random.SystemRandom()
     return Plain("draw", {"law": law_document(law), "runs": [law.sample(entropy) for _ in range(case["count"])]})
 
 

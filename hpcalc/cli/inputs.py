@@ -18,7 +18,7 @@ from hpcalc.errors import InvalidInput
 from hpcalc.files import did_you_mean, shown
 from hpcalc.guarantees import Guarantee, compose, repeat
 from hpcalc.guarantees.mixture import Mixture
-from hpcalc.laws import RunCount, make_law, parse_law
+from hpcalc.laws import parse_law
 
 
 def guarantee(case: Case, *, optional: bool = False) -> Any:
@@ -175,11 +175,6 @@ def law_parameters(case: Case, base: Guarantee | None = None, *, optional: bool 
     if "pmf" in parameters:
         parameters["pmf"] = read_pmf(parameters["pmf"])
     return {"dist": case[dist], **parameters}
-
-
-def law(case: Case, base: Guarantee | None = None) -> RunCount:
-    """The law of K, every parameter of it known."""
-    return make_law(**law_parameters(case, base))
 
 
 def laws_named(case: Case) -> list[dict[str, Any]] | None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hpcalc.cli import app, inputs, main
+from hpcalc.cli import answers, app, main
 from hpcalc.errors import DataFileError
 from hpcalc.files import write_file
 from hpcalc.output.streams import wants_colour
@@ -195,7 +195,7 @@ def test_whatever_happens_has_its_exit_code(
     def broken(**law: object) -> None:
         raise raised
 
-    monkeypatch.setattr(inputs, "make_law", broken)
+    monkeypatch.setattr(answers, "make_law", broken)
     monkeypatch.setattr(app, "discard", lambda descriptor: None)
     monkeypatch.delenv("HPCALC_DEBUG", raising=False)
     assert main(DRAW) == code
