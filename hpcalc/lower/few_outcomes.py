@@ -37,7 +37,7 @@ _SAME = 1e-10
 # stage, how far around the orders that bind more of them are taken, and the steps of the search.
 _COARSE = np.exp(np.append(-10.0, np.arange(-7.0, 15.0, 0.7)))
 _CHANCES, _SHORT = (np.linspace(0.4, 6.0, 8), np.array([np.inf])), np.array([-6.0, -2.5, -0.7])
-_STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)), (0.05, (0.03, 0.01, 0.003)))
+_STAGES = ((0.7, (0.5, 0.2)), (0.12, (0.1, 0.04)), (0.05, (0.015,)))
 _ROUNDS = 3  # of lowering losses
 
 
@@ -239,10 +239,12 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
     if limits.less_one.size == 0:
         return None
     found, less_one = Candidates(law, log_delta), _COARSE[::3]
+    stride = _STRIDE if base.orders is None else 1
+    some = sure.at(slice(None, None, stride))  # the orders that bind may lie between those at hand
     kinds = [found.best(np.stack(np.meshgrid(places, chance, _SHORT)).reshape(3, -1), limits) for chance in _CHANCES]
     for reach, steps in _STAGES:
         log_q, loss = found.masses_and_losses(np.concatenate(kinds, axis=1), limits)
-        less_one = np.concatenate([less_one, limits.around(log_q, _posterior(log_q, loss), reach)])
+        less_one = np.concatenate([less_one, some.around(log_q, _posterior(log_q, loss), reach)])
         limits = Limits.of(base, less_one)
         for step in steps:
             kinds = [found.better(x, limits, step) for x in kinds]
@@ -250,7 +252,7 @@ def few_outcomes(base: Guarantee, law: Blocks, log_delta: float, places: Array) 
     log_q, loss = found.masses_and_losses(kinds[0], limits)
     for trial in range(60):
         log_p = _posterior(log_q, loss)
-        over = sure.spent(log_q, log_p, _STRIDE if base.orders is None else 1) - 1.0
+        over = sure.spent(log_q, log_p, stride) - 1.0
         if over <= 0.0:
             epsilon = float(found.epsilon(log_q, log_p)[0]) - 1e-10
             q, p = (tuple(part[np.isfinite(part)].tolist()) for part in (log_q, log_p))
