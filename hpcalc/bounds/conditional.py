@@ -90,22 +90,21 @@ def _least_mass(region: Region, log_p: float, log_a: Array, rest: Array) -> Arra
         return np.asarray(np.logaddexp(_w(region, log_a + log_m), v) < log_p, dtype=bool)
 
     out = np.full(log_a.shape, log_p)
-    some = np.flatnonzero(short(out)) if log_p < 0.0 else np.empty(0)
-    if some.size:
-        log_a, rest = log_a[some], rest[some]
-        low, high = np.full(some.size, log_p), np.zeros(some.size)
-        for _ in range(30):
-            middle = 0.5 * (low + high)
-            less = short(middle)
-            low, high = np.where(less, middle, low), np.where(less, high, middle)
-        out[some] = low
+    some = np.flatnonzero(short(out)) if log_p < 0.0 else np.empty(0, dtype=np.intp)
+    log_a, rest = log_a[some], rest[some]
+    low, high = out[some], np.zeros(some.size)
+    for _ in range(30 if some.size else 0):
+        middle = 0.5 * (low + high)
+        less = short(middle)
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    out[some] = low
     return out
 
 
 def _ratio(region: Region, log_p: float, log_a: Array, log_m: Array) -> Array:
     """``log g`` at points."""
     v = region(Prob.from_log_u(_rest(log_a) + log_m)).log_u
-    w = np.maximum(_w(region, log_a + log_m), _less(log_p, v))
+    w = np.maximum(_w(region, log_a + log_m), logsubexp(log_p, np.minimum(v, log_p)))
     with np.errstate(invalid="ignore"):
         return np.asarray(log_a + np.logaddexp(w, v) - w, dtype=float)
 
@@ -119,12 +118,7 @@ def _largest_ratio(region: Region, low: Array, high: Array, log_m: Array) -> Arr
         steep = np.logaddexp(low, _rest(low) + steep)
         # where y may be 0: V(y) and 1/m as large as they may be
         plain = np.logaddexp(high, spent + region(Prob.from_log_u(_rest(low))).log_u - log_m)
-    return np.fmin(np.where(np.isnan(steep), np.inf, steep), np.where(np.isnan(plain), np.inf, plain))
-
-
-def _less(log_p: float, log_v: Array) -> Array:
-    """``log(p - v)``, ``-inf`` where that is not positive."""
-    return np.where(log_v < log_p, logsubexp(log_p, np.minimum(log_v, log_p)), -np.inf)
+    return np.fmin(np.fmin(steep, plain), np.inf)
 
 
 @dataclass(eq=False)

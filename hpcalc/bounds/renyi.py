@@ -285,33 +285,25 @@ def rdp_of_profiles(
     ``profiles`` take t to upper bounds on log δ, for each direction or once for both; they are asked ``pieces`` times
     up to ``reach``, beyond which ``tail`` takes over. The curve is inf where no finite bound follows.
     """
-    flat = np.ravel(orders)
-    order = flat[np.isfinite(flat)]
+    order = np.where(np.isfinite(orders), orders, 2.0)[:, None]
     t = np.linspace(0.0, max(reach, 1e-12), pieces + 1)
     log_delta = [np.minimum.accumulate(np.minimum(profile(t), 0.0)) for profile in profiles]
-    far = distinct(np.concatenate([1.0 + np.exp(np.arange(-3.0, 9.0, 0.25)), order * 1.05, order * 1.3, order * 2.0]))
+    far = distinct(np.concatenate([1.0 + np.exp(np.arange(-3.0, 9.0, 0.25)), *(order * (1.05, 1.3, 2.0))]))
     if tail.curve.orders is not None:
         far = tail.curve.orders[np.isfinite(tail.curve.orders)]
     log_far = cks_log_delta(far, tail.rdp(far), t[:, None])  # shape (t, far)
-    out = np.full(flat.shape, np.inf)
-    if order.size:
-        gap = far - order[:, None]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # beyond t: e^((a-1)t) δ(t), which falls like e^((a-b)t), over b - a
-            rest = log_far[None] + ((order[:, None] - 1.0) * t)[:, :, None] - np.log(gap)[:, None, :]
-            rest = np.min(np.where(gap[:, None, :] > 0.0, np.nan_to_num(rest, nan=np.inf), np.inf), axis=2)
-            # at t >= 0 both weights and e^(-at) δ_2 <= e^(-at)
-            rest = np.where(t >= tail.curve.pure_epsilon, -np.inf, np.minimum(rest, np.inf))
-            both = []
-            for one, other in ((0, -1), (-1, 0))[: len(log_delta)]:
-                first = _below(order[:, None] - 1.0, t, log_delta[one])
-                second = _below(-order[:, None], t, log_delta[other])
-                last = log_delta[other] - order[:, None] * t - np.log(order)[:, None]
-                total = np.logaddexp(np.logaddexp(first, second), np.logaddexp(rest, last))
-                total = np.where(np.isnan(total), np.inf, total)  # inf - inf says nothing
-                both.append(np.min(total, axis=1) + np.log(order * (order - 1.0)))
-        out[np.isfinite(flat)] = np.logaddexp(0.0, np.max(both, axis=0) + 1e-11) / (order - 1.0) * (1.0 + 1e-12)
-    return out.reshape(np.shape(orders))
+    gap, both = (far - order)[:, None], []
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # beyond t: e^((a-1)t) δ(t), which falls like e^((a-b)t), over b - a
+        rest = np.where(gap > 0.0, log_far + ((order - 1.0) * t)[:, :, None] - np.log(gap), np.inf)
+        rest = np.where(t >= tail.curve.pure_epsilon, -np.inf, np.fmin.reduce(rest, axis=2, initial=np.inf))
+        for one, other in zip(log_delta, log_delta[::-1], strict=True):
+            last = other - order * t - np.log(order)  # at t >= 0 both weights and e^(-at) δ_2 <= e^(-at)
+            parts = _below(order - 1.0, t, one), _below(-order, t, other), rest, last
+            both.append(np.min(np.nan_to_num(np.logaddexp.reduce(parts), nan=np.inf, posinf=np.inf), axis=1))
+    order = order[:, 0]
+    value = np.logaddexp(0.0, np.max(both, axis=0) + np.log(order * (order - 1.0)) + 1e-11) / (order - 1.0)
+    return np.where(np.isfinite(orders), value * (1.0 + 1e-12), np.inf)
 
 
 def _below(power: Array, t: Array, log_delta: Array) -> Array:
