@@ -133,7 +133,7 @@ def test_a_search_exported_and_composed_with_one_more_run(folder: Path) -> None:
     search = "--dpsgd 0.0213 1.5 1840 --dist poisson --mu 15 --delta 1e-5"
     answer, _ = asked(f"bound {search} --profile-out p.csv")
     again, _ = asked("convert --profile-file p.csv --delta 1e-5")
-    assert again["to"]["epsilon"] == pytest.approx(answer["epsilon"], abs=1e-4)
+    assert again["to"]["epsilon"] == pytest.approx(answer["epsilon"], rel=1e-4)
     one_more, _ = asked("convert --profile-file p.csv --dpsgd 0.0213 1.5 1840 --delta 1e-5")
     direct, _ = asked(f"bound {search} --then run")
     assert direct["epsilon"] <= one_more["to"]["epsilon"] <= 8.02

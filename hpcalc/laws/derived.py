@@ -205,7 +205,7 @@ class Threshold(SameCount):
 
     Examples
     --------
-    >>> Threshold(0.1).mean
+    >>> round(Threshold(0.1).mean, 12)
     10.0
     """
 
