@@ -18,12 +18,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in _THREADS:
             os.environ.setdefault(name, "1")
         if argv is None:
-            gc.disable()  # answers leave no cycles behind, and looking for them takes a fifteenth of a short one
+            gc.disable()  # answers leave no cycles behind, and looking for them takes a tenth of a short one
             if not sys.warnoptions:
                 # stderr says what concerns the user; Python's own warnings concern developers, who ask with -W
                 warnings.simplefilter("ignore")
         from hpcalc.cli.app import run
 
-        return run(sys.argv[1:] if argv is None else argv)
+        code = run(sys.argv[1:] if argv is None else argv)
+        if argv is None:
+            gc.freeze()  # nor are they looked for at the end
+        return code
     except KeyboardInterrupt:
         return 130
