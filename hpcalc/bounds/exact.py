@@ -47,7 +47,7 @@ _PATHS = 512  # cells that paths in the path form go through
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _LOOSE = 1e-3  # relative excess at which a cell is left alone where many ε are asked for
 _ENOUGH = 2e-4  # relative error of ε at which pieces are left alone
-_EXCESS = (4e-4, 1e-3, 2.5e-3, 6.4e-3, 2.5e-2)  # relative excess over the best path, tried in the path form
+_EXCESS = (4e-4, 2.5e-3, 1.6e-2, 0.1)  # relative excess over the best path, tried in the path form
 _DONE = 1e-5  # relative excess of ε at which it is taken
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
 _LEAST = -80.0  # logarithm of the delta to which a profile is accurate
@@ -132,8 +132,8 @@ class Direction:
             -math.inf if inner is None else float(np.max(inner.x.log_u[np.isneginf(inner.w.log_u)], initial=-math.inf))
         )
 
-    def solve(self, log_delta: float) -> tuple[float, float]:
-        """Lower bound (0 without a mechanism) and certified upper bound on ε."""
+    def solve(self, log_delta: float, enough: float) -> tuple[float, float]:
+        """Lower bound (0 without a mechanism) and certified upper bound on ε, which need not be below ``enough``."""
         if log_delta < _SMALLEST:
             return 0.0, math.inf
         search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta))
@@ -144,13 +144,16 @@ class Direction:
             return low, math.inf
         # -dε/dlog(delta) near the answer
         fall = math.exp(log_delta) * _ENOUGH * max(found.epsilon, 1e-3) / found.enough
-        high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall)
-        if high > found.epsilon * (1.0 + _EXCESS[0]):  # the pointwise form may be larger than the path form
+        high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 6)
+        if high > max(
+            found.epsilon * (1.0 + _EXCESS[0]), enough
+        ):  # the pointwise form may be larger than the path form
             finer, delta = replace(search, count=_PATHS), math.exp(log_delta)
             found = self._path(log_delta)(finer, found)
             low = max(low, self._lower(finer, found, log_delta))
-            tried = (found.epsilon * (1.0 + excess) for excess in _EXCESS)
-            high = next((epsilon for epsilon in tried if epsilon >= high or search.within(epsilon, delta)), high)
+            tried = (max(found.epsilon * (1.0 + excess), enough) for excess in _EXCESS)
+            passing = (min(epsilon, high) for epsilon in tried if epsilon >= high or search.within(epsilon, delta))
+            high = next(passing, None) or _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 60)
         return low, max(low, high) if low <= high * (1.0 + MARGIN) else high  # equal but for rounding
 
     def _lower(self, search: Search, found: _Located, log_delta: float) -> float:
@@ -300,7 +303,7 @@ def _cuts(search: Search, found: _Located, places: Array, certified: bool) -> In
 
 
 def _least_epsilon(
-    log_profile: Callable[[float], float], log_delta: float, epsilon: float, fall: float, rounds: int = 60
+    log_profile: Callable[[float], float], log_delta: float, epsilon: float, fall: float, rounds: int
 ) -> float:
     """Least ε, nearly, whose certified delta is at most the one asked; ``fall`` is ``-dε/dlog(delta)``."""
     low, high, above = 0.0, math.inf, math.nan
@@ -364,9 +367,10 @@ class ExactBound(ProfileBound):
         if self.guarantee.pure_epsilon == 0.0 and isinstance(self.law, Law):
             return 0.0, 0.0
         if log_delta not in self._solved:
-            found = [direction.solve(log_delta) for direction in self.directions if log_delta > -math.inf]
-            low, high = zip(*found, strict=True) if found else ((0.0,), (math.inf,))
-            self._solved[log_delta] = max(low), max(high)
+            low, high = (0.0, 0.0) if self.directions and log_delta > -math.inf else (0.0, math.inf)
+            for direction in self.directions if high == 0.0 else ():
+                low, high = map(max, (low, high), direction.solve(log_delta, high))
+            self._solved[log_delta] = low, high
         return self._solved[log_delta]
 
     def rdp(self, orders: Array) -> Array | None:
