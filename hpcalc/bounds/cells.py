@@ -215,7 +215,9 @@ class Search:
         for _ in range(_ROUNDS):
             block = self.block(piece, place)
             bound = self._smaller(piece, [block.f0, block.f1], block.values(log_c)[1], epsilon, np.array(-np.inf))
-            gain = np.clip([part[:, 0] for part in bound], -1e300, highest[:, piece]) * half[piece]
+            # a bound is a line in x: one of two whole lines, for the smaller ends of two bound nothing between them
+            line, most = np.maximum([part[:, 0] for part in bound], -1e300), highest[:, piece]
+            gain = np.where((most <= line).all(axis=0), most, line) * half[piece]
             open_ = _through(piece, place, gain) * (1.0 + MARGIN) > delta
             if not open_.any():
                 return True
