@@ -145,9 +145,8 @@ class Direction:
         # -dε/dlog(delta) near the answer
         fall = math.exp(log_delta) * _ENOUGH * max(found.epsilon, 1e-3) / found.enough
         high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 6)
-        if high > max(
-            found.epsilon * (1.0 + _EXCESS[0]), enough
-        ):  # the pointwise form may be larger than the path form
+        near = max(found.epsilon * (1.0 + _EXCESS[0]), enough)
+        if high > near:  # the pointwise form may be larger than the path form
             finer, delta = replace(search, count=_PATHS), math.exp(log_delta)
             found = self._path(log_delta)(finer, found)
             low = max(low, self._lower(finer, found, log_delta))
@@ -367,10 +366,11 @@ class ExactBound(ProfileBound):
         if self.guarantee.pure_epsilon == 0.0 and isinstance(self.law, Law):
             return 0.0, 0.0
         if log_delta not in self._solved:
-            low, high = (0.0, 0.0) if self.directions and log_delta > -math.inf else (0.0, math.inf)
-            for direction in self.directions if high == 0.0 else ():
-                low, high = map(max, (low, high), direction.solve(log_delta, high))
-            self._solved[log_delta] = low, high
+            answer = 0.0, 0.0
+            for direction in self.directions:
+                low, high = direction.solve(log_delta, answer[1])
+                answer = max(low, answer[0]), max(high, answer[1])
+            self._solved[log_delta] = answer if self.directions else (0.0, math.inf)
         return self._solved[log_delta]
 
     def rdp(self, orders: Array) -> Array | None:
