@@ -46,7 +46,8 @@ _EVEN = 500  # pieces where many ε are asked for
 _PATHS = 512  # cells that paths in the path form go through
 _FILL = 2048  # points at which polygons may be cut, over all masses and again over those that decide most searches
 _LOOSE = 1e-3  # relative excess at which a cell is left alone where many ε are asked for
-_ENOUGH = 2e-4  # relative error of ε at which pieces are left alone
+_ENOUGH = 1e-4  # relative error of ε at which pieces are left alone
+_NEAR = 2e-4  # the same where no pair of laws attains the region, and a Rényi bound is mostly smaller
 _EXCESS = (4e-4, 2.5e-3, 1.6e-2, 0.1, 0.4)  # relative excess over the best path, tried in the path form
 _DONE = 1e-5  # relative excess of ε at which it is taken
 _FAR = -46.0  # log delta up to which a Rényi curve is taken from the profile
@@ -131,6 +132,7 @@ class Direction:
         self.log_lost = (
             -math.inf if inner is None else float(np.max(inner.x.log_u[np.isneginf(inner.w.log_u)], initial=-math.inf))
         )
+        self.enough = _NEAR if self.inner is None else _ENOUGH
 
     def solve(self, log_delta: float, enough: float) -> tuple[float, float]:
         """Lower bound (0 without a mechanism) and certified upper bound on ε, which need not be below ``enough``."""
@@ -143,7 +145,7 @@ class Direction:
                 low = math.inf
             return low, math.inf
         # -dε/dlog(delta) near the answer
-        fall = math.exp(log_delta) * _ENOUGH * max(found.epsilon, 1e-3) / found.enough
+        fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough
         high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 6)
         near = max(found.epsilon * (1.0 + _EXCESS[0]), enough)
         if high > near:  # the pointwise form may be larger than the path form
@@ -185,7 +187,7 @@ class Direction:
             lost = search.losers_before(epsilon)
             made = self._mechanism(search, lost, self.own)
             delta = made.delta(epsilon)
-            return _Located(epsilon, delta, lost, _ENOUGH * max(delta, math.exp(_LEAST)))
+            return _Located(epsilon, delta, lost, self.enough * max(delta, math.exp(_LEAST)))
 
         return self._adapted(_LEAST - self.law.log_mean, located)[0].log_delta(epsilon)
 
@@ -193,17 +195,17 @@ class Direction:
         """The best path at delta: from a path to the ε that it attains, from there to the path that is best at it."""
 
         def located(search: Search, before: _Located | None) -> _Located:
-            epsilon, below = 0.0 if before is None else before.epsilon, 0.5 * _ENOUGH
+            epsilon, below = 0.0 if before is None else before.epsilon, 0.5 * self.enough
             rounds = 0 if before is None else 2
             for _ in range(20):
                 # just below ε, or as far below that what is best there still adds something
                 lost = search.losers_before(epsilon * (1.0 - below), rounds)
                 made = self._mechanism(search, lost, self.own)
                 found = made.epsilon(log_delta)
-                if found < epsilon * (1.0 - 10.0 * _ENOUGH) and below < 0.5:
+                if found < epsilon * (1.0 - 10.0 * self.enough) and below < 0.5:
                     below *= 10.0
                 # what is left is of the order of the square of the last step
-                elif found <= epsilon * (1.0 + (10.0 if rounds else 200.0) * _ENOUGH) or found == math.inf:
+                elif found <= epsilon * (1.0 + (10.0 if rounds else 200.0) * self.enough) or found == math.inf:
                     if rounds:
                         break
                     rounds = 2
@@ -217,7 +219,7 @@ class Direction:
             # an error of delta, divided by this, is one of ε
             delta = math.exp(log_delta)
             weight = max(made.mass(epsilon) - delta, delta)
-            return _Located(epsilon, delta, lost, _ENOUGH * max(epsilon, 1e-3) * weight)
+            return _Located(epsilon, delta, lost, self.enough * max(epsilon, 1e-3) * weight)
 
         return located
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws.law import Echo, Law, whole_number
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp, times
+from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, times
 
 _WIDTH = 64  # terms of a block, where the square root of all is not more
 _SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
@@ -148,7 +148,6 @@ class PowerSum:
 
     def __init__(self, k: Array, log_w: Array) -> None:
         k, log_w = k[log_w > -np.inf], log_w[log_w > -np.inf]
-        self._log_constant = log_w[0] if k.size and k[0] == 0.0 else -np.inf
         width = min(k.size, max(_WIDTH, math.isqrt(k.size))) if k.size and k[-1] - k[0] == k.size - 1 else 1
         table = np.append(log_w, np.full(-k.size % width, -np.inf)).reshape(-1, width)
         top, low = table.max(axis=1), np.where(np.isfinite(table), table, np.inf).min(axis=1)
@@ -162,21 +161,22 @@ class PowerSum:
 
     def log_value(self, log_x: Array) -> Array:
         """``log sum_k w_k x^k`` at ``log x <= 0``; ``-inf`` is x = 0."""
-        return logaddexp(self._log_constant, self.log_drop(log_x, np.array(np.inf)))
+        return self.log_drop(log_x, None)
 
-    def log_drop(self, log_x: Array, h: Array) -> Array:
-        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf."""
+    def log_drop(self, log_x: Array, h: Array | None) -> Array:
+        """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf; None: ``log sum_k w_k x^k``."""
         # at h = 1e4 nothing is left of the second power
-        log_x, h = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(h, 1e4))
-        x, step, out = log_x.ravel(), h.ravel(), np.full(log_x.size, -np.inf)
+        log_x, step = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(1e4 if h is None else h, 1e4))
+        x, step, out = log_x.ravel(), step.ravel(), np.full(log_x.size, -np.inf)
         for starts, tops, weights in self._parts:
             i = np.arange(float(weights.shape[1]))[:, None]
             for part in np.array_split(np.arange(x.size), 1 + x.size * max(weights.shape) // _CHUNK):
                 powers = np.exp(times(i, x[part]))
                 with np.errstate(divide="ignore"):
-                    # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
-                    first = np.log(weights @ powers) + log1mexp(-starts * step[part])
-                    second = np.log(weights @ (powers * -np.expm1(-i * step[part]))) - starts * step[part]
-                terms = tops + times(starts, x[part]) + np.logaddexp(first, second)
-                out[part] = np.logaddexp(out[part], logsumexp(terms, axis=0))
+                    inside = np.log(weights @ powers)
+                    if h is not None:
+                        # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
+                        second = np.log(weights @ (powers * -np.expm1(-i * step[part]))) - starts * step[part]
+                        inside = np.logaddexp(inside + log1mexp(-starts * step[part]), second)
+                out[part] = np.logaddexp(out[part], logsumexp(tops + times(starts, x[part]) + inside, axis=0))
         return out.reshape(log_x.shape)
