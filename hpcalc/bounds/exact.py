@@ -146,9 +146,9 @@ class Direction:
             return low, math.inf
         # -dε/dlog(delta) near the answer
         fall = math.exp(log_delta) * self.enough * max(found.epsilon, 1e-3) / found.enough
-        high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 6)
+        high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 60 if self.inner is None else 6)
         near = max(found.epsilon * (1.0 + _EXCESS[0]), enough)
-        if high > near:  # the pointwise form may be larger than the path form
+        if high > near and self.inner is not None:  # the pointwise form may be larger than the path form
             finer, delta = replace(search, count=_PATHS), math.exp(log_delta)
             found = self._path(log_delta)(finer, found)
             low = max(low, self._lower(finer, found, log_delta))

@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws.law import Echo, Law, whole_number
-from hpcalc.logspace import Array, Prob, log1mexp, logsumexp, times
+from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 
 _WIDTH = 64  # terms of a block, where the square root of all is not more
 _SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
@@ -167,16 +167,17 @@ class PowerSum:
         """``log sum_k w_k (x^k - (x e^-h)^k)``, accurate for h from 1e-100 to inf; None: ``log sum_k w_k x^k``."""
         # at h = 1e4 nothing is left of the second power
         log_x, step = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(1e4 if h is None else h, 1e4))
-        x, step, out = log_x.ravel(), step.ravel(), np.full(log_x.size, -np.inf)
+        # beyond -1e299 there is nothing left of x, whose 0th power is 1
+        x, step, out = np.maximum(log_x.ravel(), -1e300), step.ravel(), np.full(log_x.size, -np.inf)
         for starts, tops, weights in self._parts:
             i = np.arange(float(weights.shape[1]))[:, None]
             for part in np.array_split(np.arange(x.size), 1 + x.size * max(weights.shape) // _CHUNK):
-                powers = np.exp(times(i, x[part]))
+                powers = np.exp(i * x[part])
                 with np.errstate(divide="ignore"):
                     inside = np.log(weights @ powers)
                     if h is not None:
                         # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
                         second = np.log(weights @ (powers * -np.expm1(-i * step[part]))) - starts * step[part]
                         inside = np.logaddexp(inside + log1mexp(-starts * step[part]), second)
-                out[part] = np.logaddexp(out[part], logsumexp(tops + times(starts, x[part]) + inside, axis=0))
-        return out.reshape(log_x.shape)
+                out[part] = np.logaddexp(out[part], logsumexp(tops + starts * x[part] + inside, axis=0))
+        return np.where(out < -1e299, -np.inf, out).reshape(log_x.shape)
