@@ -233,7 +233,9 @@ class RefinedRenyi(RenyiBound):
         return RenyiBound("", "", replace(self.curve, rdp=lambda _: values, orders=orders)).log_profile(epsilons)
 
     def probe(self, log_delta: float) -> float:
-        return epsilon_from_rdp(self._curve(self.cells.at_nodes), log_delta, "cks").value
+        # the nodes are close where V is smooth; that of pure DP has a corner between them
+        smooth = self.cells.base.pure_epsilon == math.inf
+        return epsilon_from_rdp(self._curve(self.cells.at_nodes) if smooth else self.curve, log_delta, "cks").value
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         """Epsilon: the order is searched on the nodes, and the enclosure refined at that order, until it settles."""
