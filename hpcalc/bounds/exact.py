@@ -154,7 +154,9 @@ class Direction:
             low = max(low, self._lower(finer, found, log_delta))
             tried = (max(found.epsilon * (1.0 + excess), enough) for excess in _EXCESS)
             passing = (min(epsilon, high) for epsilon in tried if epsilon >= high or search.within(epsilon, delta))
-            high = next(passing, None) or _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 60)
+            high = next(passing, math.inf)
+            if high == math.inf:
+                high = _least_epsilon(search.log_delta, log_delta, found.epsilon, fall, 60)
         return low, max(low, high) if low <= high * (1.0 + MARGIN) else high  # equal but for rounding
 
     def _lower(self, search: Search, found: _Located, log_delta: float) -> float:

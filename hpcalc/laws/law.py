@@ -151,11 +151,11 @@ class RunCount(ABC):
         low, high = int(max(_HEAD - 1.0, least * (1.0 - 1e-12) - 1.0)), int(min(1e300, most * (1.0 + 1e-12) + 1.0))
         low = low if excess(low) <= 0.0 else _HEAD - 1  # where a law of one's own knows its spread badly
         high = high if excess(high) > 0.0 else 10**300
-        # most laws of many runs are nearly normal there
-        near = self.mean - math.copysign(self.sd, 1.0 if upper else -1.0) * float(Prob.from_log_u(log_tail).normal)
-        for k in (int(near + shift * self.sd) if abs(near) < 1e300 else low for shift in (-0.01, 0.01)):
-            if low < k < high:
-                low, high = (k, high) if excess(k) <= 0.0 else (low, k)
+        near = self.mean + (-self.sd if upper else self.sd) * float(Prob.from_log_u(log_tail).normal)
+        if abs(near) < 1e300:  # most laws of many runs are nearly normal
+            for k in (int(near - 0.01 * self.sd), int(near + 0.01 * self.sd)):
+                if low < k < high:
+                    low, high = (k, high) if excess(k) <= 0.0 else (low, k)
         require(("quantile", "above 1e+300", excess(high) > 0.0, "K is that large here; give a larger gamma"))
         return neighbours(excess, low, high, lambda low, high, share: int(low * (high / low) ** share))[1]
 
