@@ -138,8 +138,14 @@ class Direction:
         """Lower bound (0 without a mechanism) and certified upper bound on ε, which need not be below ``enough``."""
         if log_delta < _SMALLEST:
             return 0.0, math.inf
-        search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta))
+
+        def settled(search: Search, found: _Located) -> bool:
+            return found.epsilon < enough < math.inf and search.log_delta(enough) <= log_delta
+
+        search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta), settled=settled)
         low = self._lower(search, found, log_delta)
+        if settled(search, found):
+            return low, enough
         if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
             if isinstance(self.law, Law) and self.law.success(Prob.from_log_u(self.log_lost)).log_u > log_delta:
                 low = math.inf
@@ -226,7 +232,11 @@ class Direction:
         return located
 
     def _adapted(
-        self, log_tail: float, located: Callable[[Search, _Located | None], _Located], certify: bool = True
+        self,
+        log_tail: float,
+        located: Callable[[Search, _Located | None], _Located],
+        certify: bool = True,
+        settled: Callable[[Search, _Located], bool] = lambda search, found: False,
     ) -> tuple[Search, _Located]:
         """A search with pieces cut until their errors are small (or once, to certify nothing), and what is on it."""
         line, lattice = _filled(self.own, math.floor(log_tail))
@@ -237,7 +247,7 @@ class Direction:
             search = Search(self.law, line.coarser(chosen), lattice, enough, log_tail)
             found = located(search, found)
             enough = found.enough
-            if found.epsilon == math.inf or not (certify or first):
+            if found.epsilon == math.inf or not (certify or first) or settled(search, found):
                 return search, found
             first = False
             for certified in (False, True) if certify else (False,):
