@@ -138,13 +138,9 @@ class Direction:
         """Lower bound (0 without a mechanism) and certified upper bound on ε, which need not be below ``enough``."""
         if log_delta < _SMALLEST:
             return 0.0, math.inf
-
-        def settled(search: Search, found: _Located) -> bool:
-            return found.epsilon < enough < math.inf and search.log_delta(enough) <= log_delta
-
-        search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta), settled=settled)
+        search, found = self._adapted(log_delta - 9.0 - self.law.log_mean, self._path(log_delta, enough))
         low = self._lower(search, found, log_delta)
-        if settled(search, found):
+        if found.enough == math.inf:
             return low, enough
         if found.epsilon == math.inf:  # more than delta lies where W is 0, or less than a double can tell from 0
             if isinstance(self.law, Law) and self.law.success(Prob.from_log_u(self.log_lost)).log_u > log_delta:
@@ -199,8 +195,11 @@ class Direction:
 
         return self._adapted(_LEAST - self.law.log_mean, located)[0].log_delta(epsilon)
 
-    def _path(self, log_delta: float) -> Callable[[Search, _Located | None], _Located]:
-        """The best path at delta: from a path to the ε that it attains, from there to the path that is best at it."""
+    def _path(self, log_delta: float, least: float = 0.0) -> Callable[[Search, _Located | None], _Located]:
+        """The best path at delta: from a path to the ε that it attains, from there to the path that is best at it.
+
+        Any error is small enough where ``least`` is certified: no smaller ε is asked for.
+        """
 
         def located(search: Search, before: _Located | None) -> _Located:
             epsilon, below = 0.0 if before is None else before.epsilon, 0.5 * self.enough
@@ -222,7 +221,7 @@ class Direction:
             epsilon = max(epsilon, found)
             if epsilon == math.inf:
                 return _Located(epsilon, 0.0, lost, 0.0)
-            if epsilon == 0.0 and search.log_delta(0.0) <= log_delta:
+            if epsilon <= least < math.inf and search.log_delta(least) <= log_delta:
                 return _Located(epsilon, math.exp(log_delta), lost, math.inf)
             # an error of delta, divided by this, is one of ε
             delta = math.exp(log_delta)
@@ -232,11 +231,7 @@ class Direction:
         return located
 
     def _adapted(
-        self,
-        log_tail: float,
-        located: Callable[[Search, _Located | None], _Located],
-        certify: bool = True,
-        settled: Callable[[Search, _Located], bool] = lambda search, found: False,
+        self, log_tail: float, located: Callable[[Search, _Located | None], _Located], certify: bool = True
     ) -> tuple[Search, _Located]:
         """A search with pieces cut until their errors are small (or once, to certify nothing), and what is on it."""
         line, lattice = _filled(self.own, math.floor(log_tail))
@@ -247,7 +242,7 @@ class Direction:
             search = Search(self.law, line.coarser(chosen), lattice, enough, log_tail)
             found = located(search, found)
             enough = found.enough
-            if found.epsilon == math.inf or not (certify or first) or settled(search, found):
+            if found.epsilon == math.inf or not (certify or first):
                 return search, found
             first = False
             for certified in (False, True) if certify else (False,):

@@ -12,7 +12,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number, require
 from hpcalc.laws.law import Echo, Law, whole_number
-from hpcalc.logspace import Array, Prob, log1mexp, logaddexp, logsumexp
+from hpcalc.logspace import Array, Prob, log1mexp, logsumexp
 
 _WIDTH = 8  # terms of a block, where the square root of all is not more
 _SPAN = 600.0  # log-range of weights a block may have: a term lost to underflow is then below 1e-40 of the first one
@@ -168,19 +168,19 @@ class PowerSum:
         # at h = 1e4 nothing is left of the second power
         log_x, step = np.broadcast_arrays(np.asarray(log_x, dtype=float), np.minimum(1e4 if h is None else h, 1e4))
         # beyond -1e299 there is nothing left of x, whose 0th power is 1
-        x, step, sums = np.maximum(log_x.ravel(), -1e300), step.ravel(), np.full((2, log_x.size), -np.inf)
-        for (starts, tops, weights), out in zip(self._parts, sums, strict=False):
+        x, step, sums = np.maximum(log_x.ravel(), -1e300), step.ravel(), np.empty((len(self._parts), log_x.size))
+        for (starts, tops, weights), out in zip(self._parts, sums, strict=True):
             i, size = np.arange(float(weights.shape[1]))[:, None], 1 + _CHUNK // max(weights.shape)
             for first in range(0, x.size, size):
-                some, less = x[first : first + size], step[first : first + size]
-                powers = np.exp(i * some)
+                point, gap = x[first : first + size], step[first : first + size]
+                powers = np.exp(i * point)
                 with np.errstate(divide="ignore"):
                     inside = np.log(weights @ powers)
                     if h is not None:
                         # x^(c+i) - y^(c+i) = (x^c - y^c) x^i + y^c (x^i - y^i), both parts positive
-                        rise = np.expm1(-i * less) / np.expm1(-less)  # from 0 to i: no product gets too small
-                        second = np.log(weights @ (powers * rise)) + log1mexp(-less) - starts * less
-                        inside = np.logaddexp(inside + log1mexp(-starts * less), second)
-                out[first : first + size] = logsumexp(tops + starts * some + inside, axis=0)
-        out = logaddexp(*sums) if len(self._parts) == 2 else sums[0]
+                        rise = np.expm1(-i * gap) / np.expm1(-gap)  # from 0 to i: no product gets too small
+                        second = np.log(weights @ (powers * rise)) + log1mexp(-gap) - starts * gap
+                        inside = np.logaddexp(inside + log1mexp(-starts * gap), second)
+                out[first : first + size] = logsumexp(tops + starts * point + inside, axis=0)
+        out = np.logaddexp.reduce(sums, axis=0)
         return np.where(out < -1e299, -np.inf, out).reshape(log_x.shape)
