@@ -356,6 +356,16 @@ def test_any_delta_has_an_answer(base, delta):
         assert not math.isnan(high)
 
 
+@pytest.mark.parametrize("base", [Gaussian(30.0), Laplace(3.0), DPSGD(0.01, 1.0, 1000)], ids=repr)
+@pytest.mark.parametrize("law", [Poisson(10.0), Fixed(10), FinitePmf(((3, 0.5), (60, 0.5)))], ids=repr)
+def test_what_is_enough_is_certified_before_it_is_taken(base, law):
+    """Less than a mechanism attains is never enough, however near."""
+    for direction in ExactBound(base, law).directions:
+        low, _ = direction.solve(math.log(1e-5), 0.0)
+        for part in (0.99, 0.9999):
+            assert direction.solve(math.log(1e-5), low * part)[1] >= low * (1.0 - 1e-9)
+
+
 def test_what_cannot_happen_costs_nothing():
     low, high = price(Gaussian(3.0), Poisson(0.001), 0.5)  # the search is empty but for less than delta
     assert (low, high) == (0.0, 0.0)
