@@ -20,11 +20,13 @@ from hpcalc.output.streams import complain, stdout_encoding, terminal_width, wan
 def execute(command: Command, typed: Layer) -> int:
     """Answer every case, write what was asked for, say what must be said on stderr."""
     try:
-        cases, listed = cases_of(command, typed)
+        given, several = cases_of(command, typed)
+        cases = [case for case in given if case["case"] in (None, case.name)]  # others are parts of a total
+        listed = several and cases[0]["case"] is None
         _check(command, cases, listed)
         from hpcalc.cli import answers  # all of the numeric core
 
-        results = {case: _answer(command, case) for case in cases if not case["total"]}
+        results = {case: _answer(command, case) for case in given if not case["total"]}
         others = list(results.items())  # of which a total is that, wherever it stands
         answered = [(case, results[case] if case in results else _answer(command, case, others)) for case in cases]
     except CommandLineError as error:
@@ -43,7 +45,7 @@ def execute(command: Command, typed: Layer) -> int:
                 charts.append(result.plot(path))
         documents.append({"name": case.name, **document} if case.name is not None else document)
     if cases[0]["save_spec"] is not None:
-        write_file(cases[0]["save_spec"], spec_text(cases, listed))
+        write_file(cases[0]["save_spec"], spec_text(given, several))
     _write(cases, {"cases": documents} if listed else documents[0])
     for chart in filter(None, charts):
         write_stdout(f"\n{chart}")

@@ -82,11 +82,14 @@ class _Spec(Source):
 
 # What the command line says of a total too; the rest is about the other cases.
 _OF_A_TOTAL = ("delta", "format", "output", "quiet", "explain", "spec", "case", "save_spec",
-               "require_max_epsilon", "method", "conversion", "orders")  # fmt: skip
+               "require_max_epsilon", "method", "conversion", "orders", "profile_out", "rdp_out")  # fmt: skip
 
 
 def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
-    """The questions a command line asks, and whether they are a list of cases."""
+    """The questions a command line asks, and whether they are a list of cases.
+
+    Where the spec's own total is the one that ``--case`` names, the cases that it is the sum of stand beside it.
+    """
     options = command.options
     surroundings = environment(options)
     asked = merged([typed, surroundings])
@@ -98,23 +101,28 @@ def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
     spec = _Spec("spec", Case({"spec": options["spec"]}, asked)["spec"])
     rows, listed = _rows(spec)
     rows = [row for row in rows if "total" in options or "total" not in row[2]]
+    about = Case({key: options[key] for key in ("case", "total") if key in options}, asked)
+    whole, chosen = about["total"], about["case"]
+    told = f"is all cases together, and --case {shown(chosen)} is one: leave --case or --total out"
+    about.require(("total", not whole or chosen is None, told))
     some = not all("total" in layer for *_, layer in rows)
     spec.require(some, "a total stands beside the cases it is the sum of: there are none")
-    if "total" in typed and not any("total" in layer for *_, layer in rows):
+    if whole and not any("total" in layer for *_, layer in rows):
         spec.require(listed, "--total: is for a list of cases, and this is one", rows[0][1])
-        rows.append(("total", rows[0][1], {"total": typed["total"]}))
+        rows.append(("total", rows[0][1], {"total": asked["total"]}))
     cases = []
-    alone = {"max_epsilon"} if "total" in typed else set()  # then it is the total's
+    summed = any(name == chosen and "total" in layer for name, _, layer in rows)
+    alone = {"max_epsilon"} if whole or summed else set()  # then it is the total's
+    layers = [{key: one for key, one in layer.items() if key != "total"} for layer in (typed, surroundings)]
     for name, node, layer in rows:
         heard = {*_OF_A_TOTAL, *alone} if "total" in layer else typed.keys() - alone
-        above = {key: one for key, one in typed.items() if key != "total" and key in heard}
-        cases.append(Case(options, merged([above, layer, surroundings]), name, spec.name, node.line))
-    chosen = cases[0]["case"]
-    found = [case for case in cases if chosen in (None, case.name)]
+        above = {key: one for key, one in layers[0].items() if key in heard}
+        cases.append(Case(options, merged([above, layer, layers[1]]), name, spec.name, node.line))
+    found = [case for case in cases if summed or chosen in (None, case.name)]
     if not found:
         names = ", ".join(str(case.name) for case in cases)
         raise CommandLineError(f"--case {shown(chosen)}: {spec.name} has no case of that name: choose {names}")
-    return found, listed and chosen is None
+    return found, listed and (summed or chosen is None)
 
 
 def _rows(spec: _Spec) -> tuple[list[tuple[str | None, Node, dict[str, Given]]], bool]:

@@ -167,3 +167,19 @@ def test_a_total_is_one_more_case_with_a_limit_of_its_own(folder: Path) -> None:
     assert "different --group" in told("bound --spec t.yaml --total")
     (folder / "t.yaml").write_text("- {pure: 1, delta: 1e-5, dist: fixed, k: 2}\n- {pure: 1, dist: fixed, k: 2}\n")
     assert "different deltas" in told("bound --spec t.yaml --total")
+
+
+@pytest.mark.parametrize("case", ["coarse", "both", "total"])
+def test_a_total_is_of_all_cases_and_no_case_is_chosen_beside_it(folder: Path, case: str) -> None:
+    err = told(f"bound --spec privacy.yaml --case {case} --total --max-epsilon 1")
+    assert err.endswith(f"--case {case} is one: leave --case or --total out\n")
+
+
+def test_a_total_that_is_chosen_is_of_cases_that_are_not_shown(folder: Path) -> None:
+    (folder / "t.yaml").write_text(TWO.replace("poisson\n  mu", "fixed\n  k") + "- {name: both, total: true}\n")
+    whole = answer("bound --spec t.yaml --case both --rdp-out curve.csv --save-spec again.yaml")
+    assert whole == {"name": "both", **answer("bound --spec again.yaml", code=1)["cases"][2]}
+    assert (folder / "curve.csv").exists()
+    assert answer("bound --spec t.yaml --case both --max-epsilon 0.4", code=1)["within_budget"] is False
+    assert answer("bound --spec t.yaml --case coarse --max-epsilon 0.4")["max_epsilon"] == 0.4
+    assert run("bound --spec t.yaml -q", HPCALC_BOUND_TOTAL="1")[1].count("\n") == 3
