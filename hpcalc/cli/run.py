@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,8 @@ def execute(command: Command, typed: Layer) -> int:
         given, several = cases_of(command, typed)
         cases = [case for case in given if case["case"] in (None, case.name)]  # others are parts of a total
         listed = several and cases[0]["case"] is None
-        _check(command, cases, listed)
+        _check(command, cases)
+        _check_files(given, cases)
         from hpcalc.cli import answers  # all of the numeric core
 
         results = {case: _answer(command, case) for case in given if not case["total"]}
@@ -54,7 +56,7 @@ def execute(command: Command, typed: Layer) -> int:
     return max(int(result.exit_code) for _, result in answered)  # 3 no finite bound, 1 over budget, 0
 
 
-def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
+def _check(command: Command, cases: Sequence[Case]) -> None:
     """What is wrong with where the answer goes, or with the list of cases."""
     first = cases[0]
     if len(cases) > 1 and command.name not in ("bound", "convert"):
@@ -66,7 +68,6 @@ def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
          f"shows the headline alone, which --format {fmt} has not: leave one of them out"),
         ("quiet", not (first["quiet"] and first["explain"]), "leaves out what --explain asks for: keep one of them"),
     )  # fmt: skip
-    files: dict[str, str] = {}
     for case in cases:
         plot = case["plot"]
         case.require(
@@ -78,18 +79,44 @@ def _check(command: Command, cases: Sequence[Case], listed: bool) -> None:
             raise CommandLineError(
                 f"{case.place}max-epsilon is missing, and --require-max-epsilon is set: give a limit"
             )
-        for key in ("profile_out", "rdp_out", "plot"):
+
+
+_OF_ALL, _OF_ONE = ("output", "save_spec"), ("profile_out", "rdp_out", "plot")  # files that are written
+
+
+def _check_files(given: Sequence[Case], cases: Sequence[Case]) -> None:
+    """Refuse a file that would take the place of another one, or of what is read."""
+    taken = {os.path.realpath(path): (key, f"{label} reads", "") for case in given for key, label, path in _read(case)}
+    for case in cases:
+        for key in (*_OF_ALL, *_OF_ONE) if case is cases[0] else _OF_ONE:
             path = _path(case, key)
-            if path in files:
-                case.refuse(key, f"{files[path]} would overwrite it: put {{name}} in the file's name")
-            if path not in (None, "-"):
-                files[path] = f"the case {case.name}" if listed else f"--{key.replace('_', '-')}"
+            place = os.path.realpath(path or "-")
+            if path in (None, "-") or (os.path.exists(place) and not os.path.isfile(place)):
+                continue
+            before, does, name = taken.get(place, ("", "", ""))
+            told = f"{does} it too: give another file name"
+            if before == key:
+                told = f"the case {name} would overwrite it: put {{name}} in the file's name"
+            case.require((key, not before or (before, key) == ("spec", "save_spec"), told))
+            taken[place] = key, f"{case.label(key).rstrip(':=')} writes", str(case.name)
+
+
+def _read(case: Case) -> Iterator[tuple[str, str, str]]:
+    """Every file that a case may read: its option, how an error names that, and the path."""
+    for key, value in case.values.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Case):
+                yield from _read(one)
+            elif isinstance(one, str) and key not in (*_OF_ALL, *_OF_ONE):
+                named = case.options[key].metavar == "FILE"
+                words = (one,) if named else re.split("[=,]", one) if key in ("then", "law") else ()
+                yield from ((key, case.label(key).rstrip(":="), word) for word in words)
 
 
 def _path(case: Case, key: str) -> Any:
-    """A file of one case: ``{name}`` in it stands for the case's name."""
+    """A file that is written: ``{name}`` in one of each case stands for the case's name."""
     name = (case.name or "").replace("/", "-").replace("\\", "-")
-    return case[key] and case[key].replace("{name}", name)
+    return case[key] and (case[key] if key in _OF_ALL else case[key].replace("{name}", name))
 
 
 def _answer(command: Command, case: Case, others: Sequence[tuple[Case, Any]] | None = None) -> Any:
