@@ -38,6 +38,11 @@ _BEYOND = 10.0  # log delta is followed so much further down than asked; what is
 _NODES = 1e-2  # of delta, between nodes of a search's profile
 
 
+def _floor(log_delta: float) -> float:
+    """How far down a log delta is followed: no further than doubles go, where it is that of 0."""
+    return max(log_delta, -745.0) - _BEYOND
+
+
 @dataclass(eq=False)
 class Everything(Bound):
     """What is known of everything released."""
@@ -64,7 +69,7 @@ class Everything(Bound):
 
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
     """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta."""
-    floor = log_delta - _BEYOND
+    floor = _floor(log_delta)
     exact = [bound for bound in bounds if isinstance(bound, ExactBound)]
     # Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller
     alone = any(bound.attained for bound in exact)
@@ -86,7 +91,7 @@ def everything(
 
     ``tolerance`` is the relative error of delta that is aimed at for what follows; any is sound.
     """
-    floor = asked.log_delta - _BEYOND
+    floor = _floor(asked.log_delta)
     pair = search = search_pair(bounds, asked.log_delta) if search is None else search
     for bit in bin(asked.searches)[3:]:  # by doubling
         pair = composed(pair, pair, floor=floor)
@@ -165,7 +170,7 @@ def total(
             raise NoFiniteBound(f"no finite total: {name} has no finite bound")
         # what a case releases beside one search stands behind its one bound already
         parts.append(sources[0] if isinstance(sources[0], Everything) else everything(sources, asked))
-    pair = reduce(partial(composed, floor=asked.log_delta - _BEYOND), [part.pair for part in parts])
+    pair = reduce(partial(composed, floor=_floor(asked.log_delta)), [part.pair for part in parts])
     curve = RenyiCurve(lambda orders: _sum(0.0, parts, orders))
     whole = Everything(pair, (curve,) if all(part.curves for part in parts) else ())
     return TotalResult(tuple(results), delta, whole, whole.epsilon(asked.log_delta, conversion), max_epsilon)

@@ -16,7 +16,7 @@ from hpcalc.conversion import Conversion
 from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee
 from hpcalc.guarantees.mixture import Mixture
-from hpcalc.laws import AnyRuns, Law, RunCount, checked_law
+from hpcalc.laws import AnyRuns, Fixed, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
 from hpcalc.questions.asked import Asked, assumptions, warnings_of
@@ -75,8 +75,10 @@ class BoundResult(Priced):
     @cached_property
     def reason(self) -> str | None:
         """Why no bound is finite; found out where it is asked for, as a search for the smallest δ takes long."""
-        if self.best is not None or (self.search is not None and self.search < math.inf):
+        if self.best is not None:
             return None
+        if self.search is not None and self.search < math.inf:
+            return "what else is released has no finite bound at this delta: give a larger delta"
         return _why_not(self.base, self.asked, [item.source for item in self.bounds])
 
     @property
@@ -131,10 +133,9 @@ class BoundResult(Priced):
     def document(self) -> dict[str, Any]:
         best, search = self.best, None if self.search is None else {"epsilon": upper(self.search)}
         paid = self.composition and {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
-        why = None if best is not None else self.reason or "no bound is finite under this guarantee"
         return {
             **head("bound"), "base": self.base.describe(), "law": law_document(self.runs), **self.asked.document(),
-            "epsilon": upper(self.epsilon), **known(reason=why),
+            "epsilon": upper(self.epsilon), **known(reason=self.reason),
             "method": None if best is None else best.method, "exact": self.exact,
             "single_run": {"epsilon": upper(self.single_run.value)}, **known(composition=paid),
             "lower_bound": _lower_document(self.lower, self.asked.no_mechanism),
@@ -252,9 +253,10 @@ def search_cost(
     found = [Evaluated(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
     single = EveryRun(base, 1).epsilon(log_delta, rule)
-    if asked.method == "best" and isinstance(law, Law) and law.prob_zero == 0.0:
-        # equal scores make the search one run, so what holds for every search holds for one run
-        single = replace(single, value=min(single.value, best))
+    if asked.method == "best" and isinstance(law, Law) and best < single.value:
+        # a search of one run is one run, and so is every search whose scores are equal, if it runs at all
+        once = [source.epsilon(log_delta, rule).value for source in bounds_for(base, Fixed(1))]
+        single = replace(single, value=min(single.value, *once, *[best] * (law.prob_zero == 0.0)))
     if not asked.plain and best < math.inf:
         from hpcalc.questions.release import everything
 

@@ -47,6 +47,16 @@ def test_reference_values(options: dict[str, object], expected: float) -> None:
     assert (answer.rdp_curve() != [] and answer.rdp_curve()[0]["epsilon"] is not None) == ("subset" not in options)
 
 
+def test_everything_pure_has_an_answer_without_delta() -> None:
+    base, law = PureDP(0.5), make_law("geometric", mean=2.0)
+    search = bound(base, law, delta=0.0).epsilon
+    two = {"searches": 2}, 2.0 * search
+    sampled = {"subset": 0.5}, math.log(0.5 + 0.5 * math.exp(search))
+    for options, expected in (two, sampled, ({"then": [PureDP(0.1)]}, search + 0.1)):
+        assert bound(base, law, delta=0.0, **options).epsilon == pytest.approx(expected, rel=1e-9)
+    assert "give a larger delta" in (bound(base, law, delta=0.0, then=[_RUN]).reason or "")
+
+
 @pytest.mark.slow
 def test_an_answer_about_everything_is_pickled() -> None:
     answer = bound(_RUN, _LAW, searches=2, lower=False)
