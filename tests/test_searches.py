@@ -172,6 +172,9 @@ def test_adaptive_proposals_of_bounded_density(law: str, epsilon: float) -> None
 def test_adaptive_proposals_over_a_pure_run() -> None:
     answer, _ = asked("bound --pure 1 --delta 0 --dist tnb --eta 1 --mean 10 --density 0.9 1.1")
     assert answer["epsilon"] == pytest.approx(3.0 * (1.0 + math.log(1.1 / 0.9)), rel=1e-9)
+    for delta in ("0", "1e-7"):  # nine runs, each of which has that loss
+        answer, _ = asked(f"bound --pure 1 --delta {delta} --dist fixed --k 9 --density 0.9 1.1")
+        assert answer["epsilon"] == pytest.approx(9.0 * (1.0 + math.log(1.1 / 0.9)), rel=1e-9)
     rows = asked(f"compare {RUN} --mean 10 --density 0.9 1.1 --law tnb:eta=0 --law composition")[0]["rows"]
     assert rows[0]["epsilon"] == pytest.approx(3.092, abs=1e-3)
     assert rows[1]["epsilon"] == pytest.approx(asked(f"bound {RUN} --dist composition --k 10")[0]["epsilon"])

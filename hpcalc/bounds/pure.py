@@ -55,10 +55,14 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None) -> Itera
         where = "supremum at u = 1/(1+e^ε)" if law.affine_power else "supremum searched over certified cells"
         citation = "Refined pure-DP bound R3 (hpcalc-theory(7)), exact" + note
         yield RefinedPure(refined_pure(core.pure_epsilon, thinned), added, citation, (where,))
-    if isinstance(law, Adaptive) and isinstance(law.law, TruncatedNegativeBinomial) and base.pure_epsilon < math.inf:
-        value = (2.0 + law.law.eta) * (base.pure_epsilon + math.log(law.high / law.low))
-        citation = "(2+η)(ε + log(HIGH/LOW)) for proposals of bounded density (hpcalc-theory(7))"
-        yield RefinedPure(value * (1.0 + 1e-14), -math.inf, citation, ())
+    if isinstance(law, Adaptive):
+        # as many times the price of one run's proposal and training: (2+η), and no more than there are runs
+        times = 2.0 + law.law.eta if isinstance(law.law, TruncatedNegativeBinomial) else math.inf
+        times = min(times, math.inf if law.max_runs is None else law.max_runs)
+        value = times * (base.pure_epsilon + math.log(law.high / law.low)) * (1.0 + 1e-14)
+        citation = "(2+η)(ε + log(HIGH/LOW)), or so much a run, for proposals of bounded density (hpcalc-theory(7))"
+        if value < math.inf:
+            yield RefinedPure(value, -math.inf, citation, ())
 
 
 def refined_pure(epsilon: float, law: Law) -> float:
