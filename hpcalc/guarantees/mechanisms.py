@@ -239,7 +239,7 @@ class Laplace(_Mechanism):
             return None
         # between two straight ends 4 w (1-x) = e^-c, with the slope w/(1-x) from e^-c to e^c
         c = self.loss
-        t = np.linspace(-c, c, max(int(200.0 * c), 800))
+        t = np.linspace(-c, c, int(np.clip(200.0 * c, 800.0, 1e5)))  # beyond e^700 no double tells the ends apart
         x, w = Prob.from_log_q(-0.5 * (t + c) - _LOG2), Prob.from_log_u(0.5 * (t - c) - _LOG2)
         return from_points(x, w, t, attained=True, ends=c)
 

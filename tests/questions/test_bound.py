@@ -72,6 +72,17 @@ def test_document():
     assert answer.exit_code is ExitCode.OK
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e-300])
+def test_hardly_any_noise_takes_no_more_memory(scale):
+    assert bound(Laplace(scale), Poisson(5.0), lower=False).epsilon == pytest.approx(1.0 / scale + 5.0, rel=1e-5)
+
+
+def test_one_run_has_one_price_whatever_the_search():
+    base = RDPCurve({2.0: 1e-6, math.inf: 0.5})
+    answers = [bound(base, law, delta=1e-7, lower=False) for law in (Fixed(1), Fixed(2), Poisson(0.01))]
+    assert [one.single_run.value for one in answers] == pytest.approx([answers[0].epsilon] * 3, rel=5e-4)
+
+
 @pytest.mark.slow
 def test_every_document_is_plain_and_consistent(guarantee, laws):
     for runs in laws[::3]:
