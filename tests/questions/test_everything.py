@@ -53,7 +53,7 @@ def test_everything_pure_has_an_answer_without_delta() -> None:
     two = {"searches": 2}, 2.0 * search
     sampled = {"subset": 0.5}, math.log(0.5 + 0.5 * math.exp(search))
     for options, expected in (two, sampled, ({"then": [PureDP(0.1)]}, search + 0.1)):
-        assert bound(base, law, delta=0.0, **options).epsilon == pytest.approx(expected, rel=1e-9)
+        assert expected * (1.0 - 1e-12) <= bound(base, law, delta=0.0, **options).epsilon <= expected * (1.0 + 1e-7)
     assert "give a larger delta" in (bound(base, law, delta=0.0, then=[_RUN]).reason or "")
 
 
