@@ -240,7 +240,7 @@ class Adaptive(SameCount):
 
     References
     ----------
-    Wang, Gao, Zhang, Su, Shen, "DP-HyPO: an adaptive private framework for hyperparameter optimization", NeurIPS 2023.
+    Wang, Gao, Zhang, Su, Shen, "DP-HyPO: an adaptive private hyperparameter optimization framework", NeurIPS 2023.
 
     Examples
     --------
