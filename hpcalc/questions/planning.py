@@ -275,8 +275,7 @@ def _solved(
     cost = None if found.runs is None else ask.cost(base, found.runs)
     if cost is None or ask.meets(cost):
         return replace(found, cost=cost)
-    price = f"costs {solving.price(cost)}" if cost.epsilon < math.inf else "has no finite bound"
-    why = f"the success probability needs {family.scale} = {found.value:g}, which {price}"
+    why = solving.too_dear(f"the success probability needs {family.scale} = {found.value:g}, which costs", cost)
     return Solution(family, None, cost, why, family.scale)
 
 

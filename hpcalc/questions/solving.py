@@ -159,9 +159,11 @@ class PricedLaws(Priced):
         return {**first, "single_run": {"epsilon": upper(single)}}
 
 
-def price(cost: BoundResult | None) -> str:
-    """A cost for people, rounded up."""
-    return f"ε = {significant(Upper(math.inf if cost is None else cost.epsilon), 5):g}"
+def too_dear(told: str, cost: BoundResult | None) -> str:
+    """Why a cost is out of reach: ``told`` and the price, rounded up; its own reason where no price is finite."""
+    if cost is None or not cost.epsilon < math.inf:
+        return (None if cost is None else cost.reason) or "no bound is finite at this delta"
+    return f"{told} ε = {significant(Upper(cost.epsilon), 5):g}"
 
 
 def at_mean(family: LawFamily, mean: float) -> Solution:
@@ -183,11 +185,11 @@ def solve_runs(ask: Accountant, base: Guarantee, family: LawFamily, start: float
         cost = ask.cost(base, family.given) if family.scale is None and family.given is not None else None
         if cost is not None and ask.meets(cost):
             return Solution(family, family.given, cost, limit)
-        why = limit if cost is None else f"{limit}, and costs {price(cost)}"
+        why = limit if cost is None else too_dear(f"{limit}, and costs", cost)
         return Solution(family, None, cost, why, family.scale)
     found = ask.last_within(lambda x: (base, family.at(x)), grid, family.scale_at(start))
     if found.value is None:
-        why = f"the least it can cost, at {family.scale} = {found.beyond:g}, is {price(found.refused)}"
+        why = too_dear(f"the least it can cost, at {family.scale} = {found.beyond:g}, is", found.refused)
         return Solution(family, None, found.refused, why, family.scale)
     reason = f"every {family.scale} meets the target{limit}" if found.beyond is None else None
     if found.refused is not None and found.refused.epsilon == math.inf:
@@ -218,7 +220,7 @@ def solve_noise(ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[f
     grid = Grid(1e-12, 1e6) if row.safe == "down" else Grid(1e12, 1e-6) if row.arity == 1 else Grid(1e4, 1e-2)
     found = ask.last_within(lambda x: (one_run(x), runs), grid, 0.1 if row.safe == "down" else 2.0)
     if found.value is None:
-        why = f"even {kind} {found.beyond:g} costs {price(found.refused)}"
+        why = too_dear(f"even {kind} {found.beyond:g} costs", found.refused)
         return Solution(family, None, found.refused, why, kind)
     reason = None if found.beyond is not None else f"every {kind} up to here meets the target"
     return Solution(family, runs, found.answer, reason, kind, found.value, found.beyond)
@@ -229,7 +231,8 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount) -> Solution:
     asked, family = ask.asked, family_of(runs)
     bounds = asked.bounds(base, runs)
     # the search is the same at every rate; what follows it is rough until the rate is found
-    search = search_pair(bounds, asked.log_delta) if bounds else None
+    priced = bounds and (asked.delta > 0.0 or base.pure_epsilon < math.inf)
+    search = search_pair(bounds, asked.log_delta) if priced else None
 
     def cost(rate: float) -> float:
         ask.tick()
@@ -240,7 +243,7 @@ def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount) -> Solution:
     found = replace(ask, asked=replace(asked, subset=rate)).cost(base, runs)
     if ask.meets(found):
         return Solution(family, runs, found, None, "subset", rate)
-    why = f"the least it can cost, at subset = {rate:g}, is {price(found)}"
+    why = too_dear(f"the least it can cost, at subset = {rate:g}, is", found)
     return Solution(family, None, found, why, "subset")
 
 
@@ -287,7 +290,8 @@ def unreachable(
     """What can be said where no law meets a target: the nearest that one does."""
     costs = [(item.cost.epsilon, item.family.label) for item in found if item.cost and item.cost.epsilon < math.inf]
     if ask.target is None or not costs:
-        reasons = "; ".join(f"{item.family.label}: {item.reason}" for item in found)
+        alike = {item.reason: [one.family.label for one in found if one.reason == item.reason] for item in found}
+        reasons = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in alike.items())
         hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
         return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
     least, label = min(costs, key=lambda pair: pair[0])

@@ -24,6 +24,7 @@ _TRAINING = DPSGD(256 / 60000, 1.1, 14062)  # Papernot and Steinke 2022, Section
 _QUICK = [(ZCDP(0.01), 1.0), (ZCDP(0.1), 0.5), (ZCDP(0.1), 4.0), (Gaussian(2.0), 4.0), (PureDP(0.3), 1.0)]
 _LONG = [(ZCDP(0.01), 8.0), (Gaussian(2.0), 8.0), (PureDP(0.3), 2.0), (PureDP(0.3), 8.0)]
 _TRAINED = [(_TRAINING, target) for target in (0.5, 2.0, 8.0)]
+_TNB = TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
 _LATER = [pytest.param(*case, marks=pytest.mark.fuzz) for case in (*_LONG, *_TRAINED)]
 
 
@@ -191,6 +192,12 @@ def test_a_complete_law_that_costs_too_much_is_no_plan() -> None:
         plan(ZCDP(0.1), "pmf:1=0.5,10=0.5", target_epsilon=2.5)
 
 
+@pytest.mark.parametrize("asked", [{}, {"runs": Fixed(2), "solve_for": "zcdp"}, {"runs": _TNB, "subset": "auto"}])
+def test_what_is_infinite_says_why(asked: dict[str, object]) -> None:
+    with pytest.raises(TargetOutOfReach, match="(tnb:eta=1|fixed|tnb:eta=0): delta = 0 needs a pure guarantee"):
+        plan(ZCDP(0.1), target_epsilon=2.0, delta=0.0, **asked)
+
+
 def test_a_value_that_is_not_used_is_told() -> None:
     with_value = plan(ZCDP(0.1), "tnb:eta=0,mean=10", target_epsilon=3.0)
     assert with_value.best.value == plan(ZCDP(0.1), "tnb:eta=0", target_epsilon=3.0).best.value
@@ -227,9 +234,6 @@ def test_noise_of_one_gaussian_run(target: float, sigma: float) -> None:
     ).best
     assert best.value == pytest.approx(sigma, rel=1e-5)
     assert best.value >= sigma * (1.0 - 1e-9)
-
-
-_TNB = TruncatedNegativeBinomial.with_mean(10.0, eta=0.0)
 
 
 def _candidates(sigma: float) -> Guarantee:
