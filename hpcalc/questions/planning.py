@@ -18,7 +18,7 @@ from hpcalc.laws.family import DEFAULT_FAMILIES, LawFamily, LawLike, families_of
 from hpcalc.logspace import Array, Lower, Upper, significant
 from hpcalc.questions import rows, solving
 from hpcalc.questions.asked import Asked
-from hpcalc.questions.measures import Aims
+from hpcalc.questions.measures import NEEDS_RATE, Aims
 from hpcalc.questions.search_cost import Progress
 from hpcalc.questions.solving import NOISES, Accountant, PricedLaws, Solution
 from hpcalc.solve import log_minimum
@@ -157,7 +157,7 @@ def plan(
     target_success : float, optional
         Solve for the fewest runs that succeed with this probability, and order by ε.
     max_runs_p95 : int, optional
-        Keep the 95 % quantile of K within this.
+        Keep the 95 % quantile of K within this; like ``target_success``, also of laws that are given whole.
     success_rate, scores, minimize
         As in ``utility``.
     compositions : int, optional
@@ -198,16 +198,17 @@ def plan(
     families = families_of(named, DEFAULT_FAMILIES)
     target, success, late = target_epsilon, target_success, max_runs_p95
     free = target is not None or kind == "subset" or (kind == "runs" and success is not None)
-    rate = success is None or aims.success_rate is not None
     complete = kind == "runs" or mean is not None or all(family.given is not None for family in families)
     option = "--subset auto" if kind == "subset" else f"--solve-for {kind}"
     require(
+        ("solve_for", solve_for, solve_for is None or kind != "subset", "--subset auto is solved for: leave one out"),
+        ("optimize_eta", True, kind == "runs" or not optimize_eta, f"{option} takes a law as it is: leave one out"),
         ("solve_for", kind, kind in (*NOISES, "runs", "subset"), f"give one of runs, {', '.join(NOISES)}"),
         ("zcdp", None, base is not None or kind in NOISES, "say what one run guarantees, e.g. --zcdp 0.1"),
         ("target_epsilon", None, free, "say what the whole search may cost, e.g. 4"),
         ("target_epsilon", target, target is None or 0.0 < target < math.inf, "give a finite number > 0"),
         ("target_success", success, success is None or 0.0 < success < 1.0, "give a probability between 0 and 1"),
-        ("target_success", success, rate, "needs the chance of one run: give --success-rate"),
+        ("target_success", success, success is None or aims.success_rate is not None, NEEDS_RATE),
         ("max_runs_p95", late, late is None or late >= 1, "give a whole number >= 1"),
         ("mean", mean, mean is None or kind != "runs", "is what plan solves for: leave it out"),
         ("mean", None, complete, f"{option} needs the number of runs: give --mean, e.g. 10"),
@@ -222,8 +223,7 @@ def plan(
         best = _best_of_family(partial(solve, replace(ask, certify=False)), rank)
         found += [solve(ask, family) for family in {_POISSON: 0, best: 0} if family not in families]
     found.sort(key=rank)
-    cost = found[0].cost
-    if found[0].runs is None or cost is None:
+    if found[0].runs is None or (cost := found[0].cost) is None:
         raise solving.unreachable(ask, found, success)
     shape = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
     echo = rows.known(mean=mean, compositions=compositions, sampling_rate=shape[0], steps=shape[1],
@@ -264,12 +264,16 @@ def _solved(
 
     That is as bold as the target allows, or as safe as the chance of success allows.
     """
-    if kind != "runs":
-        law = family.given or family.with_mean(mean or 1.0)
+    law = family.given if kind != "runs" or family.scale is None else None
+    if kind != "runs" and law is None:
+        law = family.with_mean(mean or 1.0)
+    if law is not None and (why := solving.unfit(law, aims, success, ask.late)):
+        return Solution(family, None, None, why, family.scale if kind == "runs" else kind)
+    if law is not None and kind != "runs":
         noise = kind in NOISES
         return solving.solve_noise(ask, law, kind, one_run) if noise else solving.solve_subset(ask, one_run(0.0), law)
     base = one_run(0.0)
-    if success is None:
+    if success is None or law is not None:
         return solving.solve_runs(ask, base, family, start)
     found = solving.law_of_success(family, success, aims, ask.late)
     cost = None if found.runs is None else ask.cost(base, found.runs)

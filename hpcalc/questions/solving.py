@@ -166,6 +166,20 @@ def too_dear(told: str, cost: BoundResult | None) -> str:
     return f"{told} ε = {significant(Upper(cost.epsilon), 5):g}"
 
 
+def unfit(runs: RunCount, aims: Aims, success: float | None, late: int | None) -> str | None:
+    """Why a law that is given whole is not one that was asked for, if it is not."""
+    if _too_long(runs, late):
+        return f"its 95 % quantile of runs exceeds {late}"
+    chance = aims.success(runs)
+    if success is not None and not (chance or 0.0) >= success:
+        return "it has no success probability" if chance is None else f"its success probability is {chance:.6g}"
+    return None
+
+
+def _too_long(runs: RunCount, late: int | None) -> bool:
+    return late is not None and (quantile_or_none(runs, 0.95) or math.inf) > late
+
+
 def at_mean(family: LawFamily, mean: float) -> Solution:
     """A law at a mean, or at the scale that was given; its cost is not asked."""
     if family.given is not None:
@@ -270,7 +284,7 @@ def _span(family: LawFamily, late: int | None) -> tuple[Grid | None, str]:
         return family.at(whole.value(index)).mean >= 1.0 - 1e-12
 
     def too_long(index: int) -> bool:
-        return late is not None and (quantile_or_none(family.at(whole.value(index)), 0.95) or math.inf) > late
+        return _too_long(family.at(whole.value(index)), late)
 
     if not enough(last):
         return None, "its mean stays below one run"
@@ -292,7 +306,9 @@ def unreachable(
     if ask.target is None or not costs:
         alike = {item.reason: [one.family.label for one in found if one.reason == item.reason] for item in found}
         reasons = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in alike.items())
-        hint = "" if success is None else ";\ngive a smaller --target-success, or other laws"
+        limit = "a larger --max-runs-p95" if ask.late is not None else ""
+        limit = "a smaller --target-success" if success is not None else limit
+        hint = limit and f";\ngive {limit}, or other laws"
         return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
     least, label = min(costs, key=lambda pair: pair[0])
     search = "the search" if ask.asked.plain else "everything released"

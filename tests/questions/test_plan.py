@@ -192,6 +192,16 @@ def test_a_complete_law_that_costs_too_much_is_no_plan() -> None:
         plan(ZCDP(0.1), "pmf:1=0.5,10=0.5", target_epsilon=2.5)
 
 
+@pytest.mark.parametrize("limit", [{"max_runs_p95": 9}, {"target_success": 0.5, "success_rate": 0.01}])
+@pytest.mark.parametrize("asked", [{"subset": "auto"}, {"solve_for": "zcdp"}, {}])
+def test_a_law_that_is_given_is_held_to_what_is_asked_of_laws(
+    asked: dict[str, object], limit: dict[str, object]
+) -> None:
+    law = _TNB if asked else "pmf:1=0.5,10=0.5"
+    with pytest.raises(TargetOutOfReach, match=r"(quantile of runs exceeds 9|success probability is 0\.\d+);\ngive a "):
+        plan(ZCDP(0.1), law, target_epsilon=9.0, **asked, **limit)
+
+
 @pytest.mark.parametrize("asked", [{}, {"runs": Fixed(2), "solve_for": "zcdp"}, {"runs": _TNB, "subset": "auto"}])
 def test_what_is_infinite_says_why(asked: dict[str, object]) -> None:
     with pytest.raises(TargetOutOfReach, match="(tnb:eta=1|fixed|tnb:eta=0): delta = 0 needs a pure guarantee"):
@@ -361,6 +371,8 @@ def test_the_cheapest_eta_for_a_chance_of_success() -> None:
         ({"target_epsilon": 4.0, "solve_for": "noise"}, "solve_for"),
         ({"target_epsilon": 4.0, "solve_for": "gaussian", "laws": ["tnb:eta=0"]}, "mean"),
         ({"target_epsilon": 4.0, "mean": 10.0}, "mean"),
+        ({"subset": "auto", "runs": Poisson(2.0), "solve_for": "runs"}, "solve_for"),
+        ({"subset": "auto", "runs": Poisson(2.0), "optimize_eta": True}, "optimize_eta"),
         ({"target_epsilon": 4.0, "solve_for": "dpsgd-noise", "laws": [Poisson(2.0)]}, "solve_for"),
         ({"target_success": 0.9}, "target_success"),
         ({"target_success": 1.5, "success_rate": 0.1}, "target_success"),
