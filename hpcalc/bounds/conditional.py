@@ -28,7 +28,7 @@ from hpcalc.laws import RunCount, Threshold
 from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp
 
 Region: TypeAlias = Callable[[Prob], Prob]
-#: From ``log a`` and ``log g`` to what is to be maximised; rises with both.
+#: From ``log a`` and ``log g`` to what is to be maximised, one row a question; rises with both.
 Score: TypeAlias = Callable[[Array, Array], Array]
 
 # Knobs of speed: the number of cells at which a search ends, and rounds of splitting.
@@ -36,8 +36,8 @@ _MOST_CELLS = 20_000
 _ROUNDS = 60
 
 
-def search(region: Region, accept: float, score: Score, start: float, accuracy: float = 2e-6) -> tuple[float, float]:
-    """Supremum of a score over events and accepted sets, from above and from below.
+def search(region: Region, accept: float, score: Score, start: float, accuracy: float = 2e-6) -> tuple[Array, Array]:
+    """Suprema of a score over events and accepted sets, from above and from below, one for each question.
 
     ``region`` is V of one run, ``accept`` p in (0, 1], ``start`` the ``log a`` below which the score has no value; the
     search ends at ``accuracy`` relative to the value.
@@ -50,26 +50,27 @@ def search(region: Region, accept: float, score: Score, start: float, accuracy: 
     log_p = math.log(accept)
     edges = np.linspace(min(start, -1.0), 0.0, 129)
     low, high = edges[:-1], edges[1:]
-    best = settled = -math.inf
-    bound = np.full(low.shape, math.inf)
+    best = settled = np.array([[-math.inf]])
+    bound = np.full((1, low.size), math.inf)
     for _ in range(_ROUNDS):
         # p stands for m first; what that leaves open is looked at closely
         for least in (lambda a, rest: np.full(a.shape, log_p), lambda a, rest: _least_mass(region, log_p, a, rest)):
-            value = score(high, _ratio(region, log_p, high, least(high, _rest(high))))
+            value = np.atleast_2d(score(high, _ratio(region, log_p, high, least(high, _rest(high)))))
             rough = score(high, _largest_ratio(region, low, high, least(high, _rest(low))))
             bound = np.minimum(bound, np.maximum(value, rough))
-            best = max(best, float(np.max(value)))
-            live = bound > best + accuracy * max(abs(best), 1e-3)
-            settled = max(settled, float(np.max(bound[~live], initial=-math.inf)))
-            low, high, bound = low[live], high[live], bound[live]
+            best = np.maximum(best, np.max(value, axis=1, keepdims=True))
+            with np.errstate(invalid="ignore"):
+                live = np.any(bound > best + accuracy * np.maximum(np.abs(best), 1e-3), axis=0)
+            settled = np.maximum(settled, np.max(bound[:, ~live], axis=1, initial=-math.inf, keepdims=True))
+            low, high, bound = low[live], high[live], bound[:, live]
             if low.size == 0:
-                return max(settled, best), best
+                return np.maximum(settled, best)[:, 0], best[:, 0]
         if low.size > _MOST_CELLS:
             break
         cuts = low + (high - low) * np.arange(5)[:, None] / 4.0
         cuts[-1] = high
-        low, high, bound = cuts[:-1].ravel(), cuts[1:].ravel(), np.tile(bound, 4)
-    return max(settled, best, float(np.max(bound))), best
+        low, high, bound = cuts[:-1].ravel(), cuts[1:].ravel(), np.tile(bound, (1, 4))
+    return np.maximum(np.maximum(settled, best)[:, 0], np.max(bound, axis=1)), best[:, 0]
 
 
 def _rest(log_a: Array) -> Array:
@@ -143,24 +144,22 @@ class RefinedConditional(ProfileBound):
         return self.base.pure_epsilon + max(float((self.base.region(p).log_u - p.log_u)[0]), 0.0)
 
     def log_profile(self, epsilons: Array) -> Array:
-        return np.array([self._log_delta(float(epsilon)) for epsilon in np.ravel(epsilons)])
+        rows = np.array_split(np.ravel(epsilons), 1 + np.size(epsilons) // 64)
+        return np.concatenate([self._log_deltas(row[:, None]) for row in rows])
 
-    def _log_delta(self, epsilon: float) -> float:
-        if epsilon >= self.pure_epsilon:
-            return -math.inf
-
+    def _log_deltas(self, epsilons: Array) -> Array:
         def score(log_a: Array, log_g: Array) -> Array:
             with np.errstate(divide="ignore"):
-                return np.log(np.maximum(-np.expm1(np.minimum(epsilon - log_g, 0.0)), 0.0)) + log_a
+                return np.log(np.maximum(-np.expm1(np.minimum(epsilons - log_g, 0.0)), 0.0)) + log_a
 
         # below this mass δ is less than exp(-700)
         top, _ = search(self.base.region, self.accept, score, -700.0, 1e-4)
-        return min(top + 1e-12, 0.0)
+        return np.where(epsilons[:, 0] >= self.pure_epsilon, -math.inf, np.minimum(top + 1e-12, 0.0))
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         if log_delta == -math.inf:
             return Conversion(self.pure_epsilon, PURE)
-        top, _ = search(self.base.region, self.accept, *epsilon_score(log_delta))
+        (top,), _ = search(self.base.region, self.accept, *epsilon_score(log_delta))
         value = max(top, 0.0) * (1.0 + 1e-12) + 1e-12
         return Conversion(min(value if top > 0.0 else 0.0, self.pure_epsilon), EXACT_PROFILE)
 

@@ -47,7 +47,7 @@ def conditional_lower_bound(base: Guarantee, accept: float, log_delta: float) ->
         if point is not None:
             found.append(point)
     for region, name in _attained(base):
-        _, value = search(region, accept, *epsilon_score(log_delta))
+        _, (value,) = search(region, accept, *epsilon_score(log_delta))
         found.append(LowerBound(rounded_down(max(value, 0.0), log_delta), name))
     return max(found, key=lambda bound: bound.epsilon, default=None)
 
