@@ -39,6 +39,8 @@ _INSTEAD = (  # what says the same thing in other words: the higher layer's word
     ((*GUARANTEES, "run"), (*_OTHERS, *TRAINING)),
     (("sample_rate",), ("batch_size", "accumulation")),
     (("batch_size", "accumulation"), ("sample_rate",)),
+    (("epsilon",), ("delta",)),
+    (("delta",), ("epsilon",)),
     (("at_epsilon", "at_success", "sweep"), ("mean", "at_epsilon", "at_success", "sweep")),
     *((alike, alike) for alike in (_SCALES, ("steps", "epochs"), ("max_runs", "clamp_runs"))),
 )

@@ -114,7 +114,8 @@ def cases_of(command: Command, typed: Layer) -> tuple[list[Case], bool]:
     summed = any(name == chosen and "total" in layer for name, _, layer in rows)
     alone = {"max_epsilon"} if whole or summed else set()  # then it is the total's
     layers = [{key: one for key, one in layer.items() if key != "total"} for layer in (typed, surroundings)]
-    for name, node, layer in rows:
+    for name, node, every in rows:
+        layer = {key: one for key, one in every.items() if key in options}  # others are for other commands
         heard = {*_OF_A_TOTAL, *alone} if "total" in layer else typed.keys() - alone
         above = {key: one for key, one in layers[0].items() if key in heard}
         cases.append(Case(options, merged([above, layer, layers[1]]), name, spec.name, node.line))
@@ -215,8 +216,10 @@ def spec_text(cases: Sequence[Case], listed: bool) -> str:
     """The same questions as a spec file that reads back: no defaults but delta, which a gate should state."""
     mappings = []
     for case in cases:
-        # nor the files that the answer is written to
-        kept = case.without(*(key for key, one in case.options.items() if not one.in_spec or one.group == "Output"))
-        always = () if kept.options["delta"].hidden else ("delta",)
+        # nor the files that the answer is written to, nor a delta that is asked for
+        idle = "delta" if case["epsilon"] is not None else ""
+        left = (key for key, one in case.options.items() if not one.in_spec or one.group == "Output" or key == idle)
+        kept = case.without(*left)
+        always = () if idle or kept.options["delta"].hidden else ("delta",)
         mappings.append(({} if case.name is None else {"name": case.name}) | kept.plain(*always))
     return yaml_text(mappings if listed else mappings[0])

@@ -153,7 +153,7 @@ def test_the_worst_case_counts(spec: Path) -> None:
 @pytest.mark.parametrize("command", ["bound", "convert", "utility", "draw"])
 def test_a_saved_spec_asks_the_same_question(command: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved.yaml"
-    line = {"bound": PURE, "convert": "convert --pure 1 --pure 0.5 --to zcdp"}.get(command, QUESTIONS[command])
+    line = {"bound": PURE, "convert": "convert --pure 1 --epsilon 0.5"}.get(command, QUESTIONS[command])
     first = run(f"{line} --save-spec {saved} --format json")[1]
     assert yaml.safe_load(saved.read_text())
     assert run(f"{command} --spec {saved} --format json")[1] == first

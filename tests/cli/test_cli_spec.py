@@ -77,6 +77,7 @@ TRAINING = "noise-multiplier: 1.1\nexamples: 1000\nbatch-size: 10\nepochs: 3\nga
         (TRAINING, "--noise-multiplier 2", {"noise_multiplier": 2.0, "epochs": 3.0, "gaussian": (20.0,)}),
         (TRAINING, "--steps 9 --sample-rate 0.1", {"steps": 9, "epochs": None, "batch_size": None, "examples": 1000}),
         (LAW_AND_BASE, "--steps 9", {"steps": 9, "zcdp": None}),
+        ("epsilon: 3\n", "--delta 1e-5", {"delta": 1e-5, "epsilon": None}),
         ("then: [{gaussian: 5}, run]\n", "--then zcdp=1", {"then": ("zcdp=1",)}),
     ],
 )
