@@ -15,8 +15,9 @@ logarithms: a δ of 1e-534 is an answer, 0.0 is not.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -266,8 +267,12 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array 
     if epsilon >= base.pure_epsilon:
         return Conversion(-_INF, PURE)
     if rule in ("best", "exact") and base.exact_profile:
-        return Conversion(min(float(base.log_profile(np.array([epsilon]))[0]), 0.0), EXACT_PROFILE)
-    return delta_from_rdp(base, epsilon, rule, orders)
+        log_delta = min(float(base.log_profile(np.array([epsilon]))[0]), 0.0)
+        if log_delta > -_INF:
+            return Conversion(log_delta, EXACT_PROFILE)
+        rule = "cks"  # where the profile is lost to rounding
+    answer = delta_from_rdp(base, epsilon, rule, orders)
+    return replace(answer, value=max(answer.value, -sys.float_info.max))  # beyond the doubles it is not 0 either
 
 
 def parameter_of(base: Guarantee, kind: str) -> float:

@@ -20,6 +20,12 @@ def test_a_conversion_asks_for_one_thing(given, told):
         convert(Gaussian(1.0), **given)
 
 
+@pytest.mark.parametrize("epsilon", [1e50, 1e160])  # where the profile is lost to rounding, and the logarithm overflows
+def test_a_delta_too_small_to_show_is_not_0(epsilon):
+    told = convert(Gaussian(2.0), epsilon=epsilon).to
+    assert (told["delta"], told["log10_delta"] < -1e90) == (None, True)
+
+
 def test_given_orders_restrict_a_conversion():
     base = ZCDP(0.1)
     free, one = convert(base, delta=1e-6), convert(base, delta=1e-6, orders=[8.0])
