@@ -132,7 +132,8 @@ def read_tree(source: Source) -> Node:
                 data = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError, AttributeError) as error:  # a path with a NUL is a ValueError, no stdin the last
         option = source.parameter.replace("_", "-")
-        raise DataFileError(f"--{option} {source.name}: {getattr(error, 'strerror', None) or error}") from error
+        told = "is closed" if isinstance(error, AttributeError) else getattr(error, "strerror", None) or error
+        raise DataFileError(f"--{option} {source.name}: {told}") from error
     source.require(len(data) <= _MAX_BYTES, "is larger than 16 MiB: split it, or give fewer points")
     try:
         text = data.decode("utf-8-sig")
@@ -287,12 +288,13 @@ def write_file(path: str, text: str | bytes) -> None:
     """
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     try:
-        target = os.path.realpath(path)
-        old = os.path.exists(target)
-        if old and not (os.path.isfile(target) and os.access(target, os.W_OK)):
-            with open(target, "wb") as stream:  # which a file that must not be written refuses
+        target, old = os.path.realpath(path), os.path.exists(path)  # the real path of a pipe names nothing
+        if old and not (os.path.isfile(path) and os.access(path, os.W_OK)):
+            with open(path, "wb") as stream:  # which a file that must not be written refuses
                 stream.write(data)
             return
+        if path.endswith(("/", os.sep)):
+            raise FileNotFoundError(2, "the folder does not exist")
         temporary = os.path.join(os.path.dirname(target), f".hpcalc-{os.urandom(6).hex()}")
         try:
             with open(temporary, "xb") as stream:

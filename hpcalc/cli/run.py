@@ -67,6 +67,7 @@ def _check(command: Command, cases: Sequence[Case]) -> None:
         ("quiet", not first["quiet"] or fmt == "table",
          f"shows the headline alone, which --format {fmt} has not: leave one of them out"),
         ("quiet", not (first["quiet"] and first["explain"]), "leaves out what --explain asks for: keep one of them"),
+        ("save_spec", first["save_spec"] != "-", "standard output is for the answer: give a file name"),
     )  # fmt: skip
     for case in cases:
         plot = case["plot"]
@@ -91,7 +92,7 @@ def _check_files(given: Sequence[Case], cases: Sequence[Case]) -> None:
         for key in (*_OF_ALL, *_OF_ONE) if case is cases[0] else _OF_ONE:
             path = _path(case, key)
             place = os.path.realpath(path or "-")
-            if path in (None, "-") or (os.path.exists(place) and not os.path.isfile(place)):
+            if path in (None, "-") or (os.path.exists(path) and not os.path.isfile(path)):
                 continue
             before, does, name = taken.get(place, ("", "", ""))
             told = f"{does} it too: give another file name"

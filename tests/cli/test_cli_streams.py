@@ -48,6 +48,8 @@ def hpcalc(*args: str, env: Mapping[str, str] | None = None, **options: object) 
         ("draw --dist poisson --mu 10 >/dev/full", 4, ["hpcalc: standard output: No space left on device"]),
         ("--version >&-", 4, None),
         ("bound --zcdp nan 2>&-", 2, []),
+        ("bound --spec - <&-", 4, ["hpcalc: --spec standard input: is closed"]),
+        ("draw --dist poisson --mu 10 -o /dev/stdout | cat >/dev/null", 0, []),
         ("bound --zcdp nan 2>/dev/full", 2, []),
     ],
 )
@@ -153,7 +155,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_unwritable_places_are_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for place in (tmp_path, tmp_path / "absent" / "file"):
+    for place in (tmp_path, tmp_path / "absent" / "file", f"{tmp_path}/absent/"):
         assert main([*DRAW, "--output", str(place)]) == 4
         out, err = capsys.readouterr()
         assert out == ""
