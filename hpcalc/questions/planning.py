@@ -264,9 +264,7 @@ def _solved(
 
     That is as bold as the target allows, or as safe as the chance of success allows.
     """
-    law = family.given if kind != "runs" or family.scale is None else None
-    if kind != "runs" and law is None:
-        law = family.with_mean(mean or 1.0)
+    law = None if kind == "runs" and family.scale is not None else family.given or family.with_mean(mean or 1.0)
     if law is not None and (why := solving.unfit(law, aims, success, ask.late)):
         return Solution(family, None, None, why, family.scale if kind == "runs" else kind)
     if law is not None and kind != "runs":

@@ -306,9 +306,8 @@ def unreachable(
     if ask.target is None or not costs:
         alike = {item.reason: [one.family.label for one in found if one.reason == item.reason] for item in found}
         reasons = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in alike.items())
-        limit = "a larger --max-runs-p95" if ask.late is not None else ""
-        limit = "a smaller --target-success" if success is not None else limit
-        hint = limit and f";\ngive {limit}, or other laws"
+        limit = "a smaller --target-success" if success is not None else ask.late and "a larger --max-runs-p95"
+        hint = f";\ngive {limit}, or other laws" if limit else ""
         return TargetOutOfReach(f"no law meets the target: {reasons}{hint}")
     least, label = min(costs, key=lambda pair: pair[0])
     search = "the search" if ask.asked.plain else "everything released"

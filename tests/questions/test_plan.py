@@ -194,9 +194,7 @@ def test_a_complete_law_that_costs_too_much_is_no_plan() -> None:
 
 @pytest.mark.parametrize("limit", [{"max_runs_p95": 9}, {"target_success": 0.5, "success_rate": 0.01}])
 @pytest.mark.parametrize("asked", [{"subset": "auto"}, {"solve_for": "zcdp"}, {}])
-def test_a_law_that_is_given_is_held_to_what_is_asked_of_laws(
-    asked: dict[str, object], limit: dict[str, object]
-) -> None:
+def test_a_law_that_is_given_is_held_to_limits(asked: dict[str, object], limit: dict[str, object]) -> None:
     law = _TNB if asked else "pmf:1=0.5,10=0.5"
     with pytest.raises(TargetOutOfReach, match=r"(quantile of runs exceeds 9|success probability is 0\.\d+);\ngive a "):
         plan(ZCDP(0.1), law, target_epsilon=9.0, **asked, **limit)
