@@ -25,7 +25,7 @@ from hpcalc.bounds.renyi import RefinedRenyi, enclosure
 from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at, minimise_over_orders
 from hpcalc.errors import NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
-from hpcalc.guarantees.mixture import Mixture
+from hpcalc.guarantees.mixture import Mixture, chosen
 from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, log_expm1, softplus
 
@@ -240,7 +240,7 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_
     if isinstance(law, Threshold):
         return [proposition_15(base, law, orders=orders)]
     if isinstance(law, AnyRuns):
-        return [EveryRun(base, law.k)]
+        return [EveryRun(chosen(base), law.k)]
     if not isinstance(law, Law) or base.slack >= 1.0:
         return []
     if base.slack > 0.0:

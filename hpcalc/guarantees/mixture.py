@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,6 +25,11 @@ from hpcalc.guarantees.tradeoff import Tails, Tradeoff
 from hpcalc.logspace import Array, Prob, logsumexp
 
 _INF = math.inf
+
+
+def chosen(base: Guarantee) -> Guarantee:
+    """A base whose setting is not drawn but chosen in any way: weights say nothing then."""
+    return replace(base, weights=None) if isinstance(base, Mixture) else base
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from hpcalc.bounds.paper import EveryRun
 from hpcalc.conversion import Conversion
 from hpcalc.errors import require
 from hpcalc.guarantees import Guarantee, checked_guarantee
-from hpcalc.guarantees.mixture import Mixture
+from hpcalc.guarantees.mixture import Mixture, chosen
 from hpcalc.laws import AnyRuns, Fixed, Law, RunCount, checked_law
 from hpcalc.logspace import Array, Lower, Upper, distinct, significant
 from hpcalc.lower import LowerBound, lower_bound
@@ -79,7 +79,7 @@ class BoundResult(Priced):
             return None
         if self.search is not None and self.search < math.inf:
             return "what else is released has no finite bound at this delta: give a larger delta"
-        return _why_not(self.base, self.asked, [item.source for item in self.bounds])
+        return _why_not(self.base, self.asked, self.asked.bounds(self.base, self.runs))
 
     @property
     def exact(self) -> bool:
@@ -252,20 +252,21 @@ def search_cost(
     sources = asked.bounds(checked_guarantee(base), runs)
     found = [Evaluated(source, log_delta, rule) for source in sources]
     best = min((item.epsilon for item in found), default=math.inf)
-    single = EveryRun(base, 1).epsilon(log_delta, rule)
+    given = chosen(base) if isinstance(runs, AnyRuns) else base
+    single = EveryRun(given, 1).epsilon(log_delta, rule)
     if asked.method == "best" and isinstance(law, Law) and best < single.value:
         # a search of one run is one run, and so is every search whose scores are equal, if it runs at all
         once = [source.epsilon(log_delta, rule).value for source in bounds_for(base, Fixed(1))]
         single = replace(single, value=min(single.value, *once, *[best] * (law.prob_zero == 0.0)))
-    if not asked.plain and best < math.inf:
+    if not asked.plain:  # what the search alone costs says nothing of everything
         from hpcalc.questions.release import everything
 
-        found = [Evaluated(everything(sources, asked), log_delta, rule)]
+        found = [Evaluated(everything(sources, asked), log_delta, rule)] if best < math.inf else []
     composition = None
     if lower and asked.plain:  # naive composition of the mean number of runs, rounded up
         count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
         payable = base.finite and count <= _MOST
-        composition = count, EveryRun(base, count).epsilon(log_delta, rule).value if payable else math.inf
+        composition = count, EveryRun(given, count).epsilon(log_delta, rule).value if payable else math.inf
     low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
     parts = tuple(_candidates(base, law, asked, progress or (lambda *_: None))) if lower else ()
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, None if asked.plain else best, parts)

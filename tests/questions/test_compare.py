@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
-from hpcalc import ZCDP, Poisson, PureDP, TargetOutOfReach, compare
+from hpcalc import ZCDP, AnyRuns, Gaussian, Poisson, PureDP, TargetOutOfReach, bound, compare, repeat
+from hpcalc.conversion import epsilon_at
 from hpcalc.errors import ExitCode
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.logspace import Lower, Upper
 from hpcalc.questions.comparing import parse_sweep
 
@@ -66,6 +69,15 @@ def test_delta_is_held_against_the_number_of_people() -> None:
 
 
 @pytest.mark.slow
+def test_runs_chosen_in_any_way_may_all_be_of_the_worst_setting() -> None:
+    settings = Mixture((Gaussian(1.0), Gaussian(20.0)), (0.001, 0.999))
+    answer = compare(settings, [AnyRuns(5)])
+    every = bound(settings, AnyRuns(5)).document()
+    worst = epsilon_at(repeat(Gaussian(1.0), 5), math.log(1e-6)).value
+    assert every["epsilon"] == answer.rows[0]["epsilon"] >= worst
+    assert every["composition"]["epsilon"] >= worst
+
+
 def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0, lower=False)
     for row in answer.rows:

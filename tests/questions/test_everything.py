@@ -7,12 +7,14 @@ import math
 import pickle
 
 import jsonschema
+import numpy as np
 import pytest
 
-from hpcalc import ZCDP, FinitePmf, Gaussian, PureDP, Threshold, bound, compare, make_law, plan
-from hpcalc.errors import ExitCode, InvalidInput, TargetOutOfReach
+from hpcalc import ZCDP, ApproxDP, FinitePmf, Fixed, Gaussian, PureDP, Threshold, bound, compare, make_law, plan
+from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
 from hpcalc.files import shipped
 from hpcalc.output import render
+from hpcalc.questions.release import total
 
 _RUN = Gaussian(math.sqrt(5.0))
 _SCHEMA = jsonschema.Draft202012Validator(json.loads(shipped("schema.json")))
@@ -55,6 +57,17 @@ def test_everything_pure_has_an_answer_without_delta() -> None:
     for options, expected in (two, sampled, ({"then": [PureDP(0.1)]}, search + 0.1)):
         assert expected * (1.0 - 1e-12) <= bound(base, law, delta=0.0, **options).epsilon <= expected * (1.0 + 1e-7)
     assert "give a larger delta" in (bound(base, law, delta=0.0, then=[_RUN]).reason or "")
+
+
+def test_what_is_released_is_in_every_number_or_none_is_told() -> None:
+    # the search has no finite price at this delta, what follows it has; once the exports and the total left that out
+    answer = bound(ApproxDP(0.5, 1e-4), Fixed(20), then=[Gaussian(0.5)], lower=False)
+    assert math.isinf(answer.epsilon)
+    assert "smallest delta" in (answer.reason or "")
+    assert np.all(answer.log_profile(np.array([0.0, 2.0])) >= Gaussian(0.5).log_profile([0.0, 2.0]))
+    assert all(row["epsilon"] is None for row in answer.rdp_curve())
+    with pytest.raises(NoFiniteBound, match="first has no finite bound"):
+        total({"first": answer}, delta=1e-2)
 
 
 @pytest.mark.slow
