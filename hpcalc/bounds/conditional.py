@@ -160,7 +160,7 @@ class RefinedConditional(ProfileBound):
         if log_delta == -math.inf:
             return Conversion(self.pure_epsilon, PURE)
         (top,), _ = search(self.base.region, self.accept, *epsilon_score(log_delta))
-        value = max(top, 0.0) * (1.0 + 1e-12) + 1e-12
+        value = max(float(top), 0.0) * (1.0 + 1e-12) + 1e-12
         return Conversion(min(value if top > 0.0 else 0.0, self.pure_epsilon), EXACT_PROFILE)
 
 

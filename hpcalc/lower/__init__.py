@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 
 from hpcalc.bounds import Bound
-from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees import ZCDP, Composition, Gaussian, Guarantee
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
 from hpcalc.lower.few_outcomes import few_outcomes_beside_slack
@@ -27,13 +27,29 @@ def lower_bound(base: Guarantee, law: RunCount, log_delta: float, bounds: Sequen
 
     None where no mechanism is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
+    met = realized(base)
     if isinstance(law, Threshold):
-        return conditional_lower_bound(base, law.accept, log_delta)
+        return conditional_lower_bound(met, law.accept, log_delta)
     if not isinstance(law, Law):
         return None
-    own = path_lower_bound(base, law, log_delta, bounds)
+    own = path_lower_bound(met, law, log_delta, bounds if met is base else ())
     # a mechanism too large for its loss distribution is still that mechanism, and a mixture is more than its curve: no
     # other one speaks for it
-    if own is not None or base.exact_profile or base.core.loss_steps() is not None or log_delta == -math.inf:
+    if own is not None or met.exact_profile or met.core.loss_steps() is not None or log_delta == -math.inf:
         return own
-    return few_outcomes_beside_slack(base, law, log_delta)
+    return few_outcomes_beside_slack(met, law, log_delta)
+
+
+def realized(base: Guarantee) -> Guarantee:
+    """Guarantees whose mechanisms compose to meet the base: what meets the sum of its curves need not be in parts.
+
+    A Gaussian stands for each zCDP part, beside parts that one pair attains; of other curves, alone, the first one.
+    """
+    if not isinstance(base, Composition) or base.exact_profile or base.core.loss_steps() is not None:
+        return base
+    parts = [pair for pair in base.parts if pair[0].core.pure_epsilon > 0.0 or pair[0].slack > 0.0]
+    if sum(count for part, count in parts if part.core.pure_epsilon > 0.0) == 1:
+        return base
+    gaussian = [(Gaussian((2.0 * part.rho) ** -0.5) if isinstance(part, ZCDP) else part, n) for part, n in parts]
+    known = [pair for pair in gaussian if pair[0].exact_profile or pair[0].core.loss_steps() is not None]
+    return Composition(tuple(known)) if known else parts[0][0]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from hpcalc.bounds.conditional import epsilon_score, search
 from hpcalc.guarantees import ZCDP, Gaussian, Guarantee, Laplace
+from hpcalc.guarantees.tradeoff import Tradeoff, distance
 from hpcalc.logspace import Array, Prob
 from hpcalc.lower.few_outcomes import few_outcomes
 from hpcalc.lower.mechanism import DOMINATING, LowerBound, rounded_down
@@ -48,7 +50,7 @@ def conditional_lower_bound(base: Guarantee, accept: float, log_delta: float) ->
             found.append(point)
     for region, name in _attained(base):
         _, (value,) = search(region, accept, *epsilon_score(log_delta))
-        found.append(LowerBound(rounded_down(max(value, 0.0), log_delta), name))
+        found.append(LowerBound(rounded_down(max(float(value), 0.0), log_delta), name))
     return max(found, key=lambda bound: bound.epsilon, default=None)
 
 
@@ -62,17 +64,17 @@ def _attained(base: Guarantee) -> Iterator[tuple[Callable[[Prob], Prob], str]]:
         for direction in (0, 1):  # a mechanism on a grid need not be symmetric where the base is
             curve = base.attained_tradeoff(direction)
             if curve is not None:
-                yield _polygon(curve.x.complement(), curve.w.complement()), DOMINATING
+                yield partial(_polygon, curve), DOMINATING
 
 
-def _polygon(u: Prob, v: Prob) -> Callable[[Prob], Prob]:
-    """V through its points, the outcomes between two points taken together."""
-    known = np.exp(u.log_u[::-1]), np.exp(v.log_u[::-1])
-
-    def region(rank: Prob) -> Prob:
-        with np.errstate(divide="ignore"):
-            low = np.log(np.interp(np.exp(rank.log_u), *known))
-            high = np.log(np.interp(np.exp(rank.log_q), 1.0 - known[0][::-1], 1.0 - known[1][::-1]))
-        return Prob(low, high)
-
-    return region
+def _polygon(curve: Tradeoff, rank: Prob) -> Prob:
+    """V through the points of a curve, the outcomes between two points taken together."""
+    x = rank.complement()
+    right = np.clip(np.searchsorted(curve.x.logit, x.logit, side="left"), 1, curve.log_slope.size - 1)
+    (x0, w0), (x1, w1) = ((curve.x.take(i), curve.w.take(i)) for i in (right - 1, right))
+    width, height = distance(x0, x1), distance(w0, w1)
+    with np.errstate(invalid="ignore"):  # where nothing lies between the points but Q' alone, the lower one
+        share = np.where(np.isneginf(width), -math.inf, distance(x0, x) - width)
+        rest = np.where(np.isneginf(width), 0.0, distance(x, x1) - width)
+    # W and 1 - W, each a sum of what lies on its own side
+    return Prob(np.logaddexp(w1.log_q, rest + height), np.logaddexp(w0.log_u, share + height))

@@ -33,7 +33,7 @@ FEW = [
     (ZCDP(1e-4), tnb(10.0, eta=0.0), 1e-6),
     (RDPCurve({1.5: 0.2, 2.0: 0.3, 8.0: 1.0, 64.0: 9.0}), Poisson(5.0), 1e-5),
     (RDPCurve({2.0: 0.5, math.inf: 1.2}), tnb(10.0, eta=0.0), 1e-5),
-    (compose(ZCDP(0.05), ZCDP(0.02)), tnb(10.0, eta=0.0), 1e-6),
+    (compose(ZCDP(0.07), PureDP(0.0)), tnb(10.0, eta=0.0), 1e-6),
     (ZCDP(0.1), tnb(20.0, eta=-0.8), 0.1),
     (ZCDP(0.1), Fixed(5), 1e-6),
     (RDPCurve({1.5: 0.2, 4.0: 0.5, 16.0: 1.8}), Fixed(5), 1e-9),

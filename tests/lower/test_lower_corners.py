@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mechanisms import outcomes_of, worst_order
 
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold
 from hpcalc.lower import conditional_lower_bound, lower_bound
@@ -49,10 +49,45 @@ def test_a_budget_that_demands_nothing_of_outcomes_of():
     assert found.epsilon <= bound(base, Poisson(3.0), delta=1e-6, lower=False).epsilon
 
 
-def test_no_mechanism_speaks_for_what_fails_always():
+def test_what_fails_always_has_no_finite_cost():
     base = compose(ZCDP(0.1), repeat(ApproxDP(0.1, 0.9), 1000))
     assert base.slack == 1.0
-    assert lower_bound(base, Poisson(2.0), math.log(0.5)) is None
+    found = lower_bound(base, Poisson(2.0), math.log(0.5))
+    assert found is not None
+    assert found.epsilon == math.inf
+
+
+BESIDE = ZCDP(1e-9)  # weaker than (1e-3, 1e-100)-DP
+
+
+@pytest.mark.parametrize("law", [Poisson(10.0), Threshold(0.1)], ids=repr)
+@pytest.mark.parametrize("base", [Gaussian(5**0.5), Laplace(1.0)], ids=repr)
+def test_a_mechanism_of_the_sum_of_two_curves_need_not_be_made_of_two_parts(base, law):
+    less = bound(compose(base, ApproxDP(1e-3, 1e-100)), law, lower=False).epsilon
+    found = lower_bound(compose(base, BESIDE), law, math.log(1e-6))
+    assert found is not None
+    assert less * 0.99 <= found.epsilon <= less
+
+
+def test_runs_of_one_curve_cost_no_more_than_as_many_searches():
+    one = RDPCurve({1000.0: 0.1})
+    found = lower_bound(repeat(one, 100), Fixed(1), math.log(1e-6))
+    assert found is not None
+    assert found.epsilon <= bound(one, Fixed(1), searches=100).epsilon
+
+
+@pytest.mark.parametrize(
+    ("base", "accept", "delta"),
+    [
+        (compose(Gaussian(0.4), Laplace(10.0)), 0.1, 1e-6),
+        (DPSGD(0.5, 0.6, 3), 0.5, 1e-6),
+        (DPSGD(0.2496047705636379, 0.46416275724141265, 1, 2), 0.10137433500196136, 1.0387199448234908e-5),
+    ],
+)
+def test_no_mechanism_that_is_accepted_is_above_the_price(base, accept, delta):
+    answer = bound(base, Threshold(accept), delta=delta)
+    assert answer.lower is not None
+    assert answer.epsilon * 0.95 <= answer.lower.epsilon <= answer.epsilon
 
 
 @pytest.mark.parametrize("base", [PureDP(0.2), ApproxDP(0.2, 1e-5), Gaussian(3.0)], ids=repr)
