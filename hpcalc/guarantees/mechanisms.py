@@ -16,6 +16,7 @@ from hpcalc.logspace import Array, Prob, distinct, log1mexp, log_mills, log_ndtr
 
 _INF = math.inf
 _LOG2 = math.log(2.0)
+_FAR_OUT = 1e6  # scores beyond which a Gaussian's tail is bounded
 
 
 class OneNumber(Guarantee):
@@ -160,7 +161,10 @@ class Gaussian(_Mechanism):
         # where y < -38 delta is 1 to the last digit
         with np.errstate(over="ignore", invalid="ignore"):
             y = np.clip(t / s - 0.5 * s, -38.0, 1e150)
-            return log_mills_difference(y, s) - 0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
+            # far out, where doubles see no difference, its bound s/y^2: m falls by 1 - y m(y) <= 1/y^2
+            far = math.log(s) - 2.0 * np.log(np.maximum(y, _FAR_OUT))
+            mills = np.where(y > _FAR_OUT, far, log_mills_difference(np.minimum(y, _FAR_OUT), s))
+            return mills - 0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
 
     def region(self, rank: Prob) -> Prob:
         return Prob.from_normal(rank.normal + min(self.loss, 1e300))

@@ -340,6 +340,14 @@ def test_known_values():
     assert Laplace(2.0).pure_epsilon == 0.5
 
 
+@pytest.mark.parametrize("sigma", [1e-3, 2.0, 1e4])
+def test_a_gaussian_profile_far_out_is_small_and_not_zero(sigma):
+    scores = np.array([1e6 * (1.0 - 1e-9), 1e6 * (1.0 + 1e-9), 1e9, 1e60])
+    log_delta = Gaussian(sigma).log_profile(scores / sigma)
+    assert log_delta == pytest.approx(-0.5 * scores**2, rel=1e-2)
+    assert np.all(np.diff(log_delta) < 0.0)
+
+
 def test_zcdp_of_randomized_response_is_its_exact_constant():
     orders = 1.0 + np.geomspace(1e-6, 1e6, 400)
     for eps in (1e-3, 0.5, 2.0, 20.0):
