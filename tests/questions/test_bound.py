@@ -72,9 +72,8 @@ def test_document():
     assert answer.exit_code is ExitCode.OK
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-300])
-def test_hardly_any_noise_takes_no_more_memory(scale):
-    assert bound(Laplace(scale), Poisson(5.0), lower=False).epsilon == pytest.approx(1.0 / scale + 5.0, rel=1e-5)
+def test_hardly_any_noise_takes_no_more_memory():
+    assert bound(Laplace(1e-300), Poisson(5.0)).epsilon == pytest.approx(1e300)
 
 
 def test_one_run_has_one_price_whatever_the_search():
