@@ -26,6 +26,7 @@ class OneNumber(Guarantee):
     remedy = ""
     most = _INF
     power: ClassVar[int] = 1  # of a group's size by which the number grows
+    grouped = False  # whether it is of a group, from that of one record
 
     def __post_init__(self) -> None:
         value = checked_number(self.option, self._given, self.remedy, lambda x: 0.0 <= x <= self.most)
@@ -40,7 +41,9 @@ class OneNumber(Guarantee):
 
     def group(self, size: int) -> Guarantee:
         factor = checked_group(size) ** abs(self.power)
-        return type(self)(self._given * factor if self.power > 0 else self._given / factor)  # type: ignore[call-arg]
+        made = type(self)(self._given * factor if self.power > 0 else self._given / factor)  # type: ignore[call-arg]
+        vars(made)["grouped"] = self.grouped or factor > 1
+        return made
 
 
 class _Mechanism(OneNumber):

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hpcalc.bounds import Bound
-from hpcalc.guarantees import ZCDP, Composition, Gaussian, Guarantee
+from hpcalc.guarantees import ZCDP, Composition, Gaussian, Guarantee, Laplace, PureDP
+from hpcalc.guarantees.mechanisms import OneNumber
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import Law, RunCount, Threshold
 from hpcalc.lower.conditional import conditional_lower_bound
 from hpcalc.lower.few_outcomes import few_outcomes_beside_slack
@@ -41,15 +44,27 @@ def lower_bound(base: Guarantee, law: RunCount, log_delta: float, bounds: Sequen
 
 
 def realized(base: Guarantee) -> Guarantee:
-    """Guarantees whose mechanisms compose to meet the base: what meets the sum of its curves need not be in parts.
+    """The base by mechanisms of its parts, and of single records where it is of a group.
 
-    A Gaussian stands for each zCDP part, beside parts that one pair attains; of other curves, alone, the first one.
+    What meets the sum of several curves need not be made of parts that meet each, and what is ε-DP for a group need not
+    come from a mechanism that is so for each record. So a Gaussian stands for zCDP and a Laplace mechanism for the pure
+    DP of groups, beside parts that one pair attains; of other curves, alone, the first one.
     """
-    if not isinstance(base, Composition) or base.exact_profile or base.core.loss_steps() is not None:
+    if isinstance(base, Mixture):
+        settings = tuple(map(realized, base.parts))
+        return base if settings == base.parts else replace(base, parts=settings)
+    parts = [*base.parts] if isinstance(base, Composition) else [(base, 1)]
+    parts = [(part, n) for part, n in parts if part.core.pure_epsilon > 0.0 or part.slack > 0.0]
+    whole = base.exact_profile or base.core.loss_steps() is not None
+    whole = whole or sum(n for part, n in parts if part.core.pure_epsilon > 0.0) <= 1
+    if whole and not any(isinstance(part, OneNumber) and part.grouped for part, _ in parts):
         return base
-    parts = [pair for pair in base.parts if pair[0].core.pure_epsilon > 0.0 or pair[0].slack > 0.0]
-    if sum(count for part, count in parts if part.core.pure_epsilon > 0.0) == 1:
-        return base
-    gaussian = [(Gaussian((2.0 * part.rho) ** -0.5) if isinstance(part, ZCDP) else part, n) for part, n in parts]
-    known = [pair for pair in gaussian if pair[0].exact_profile or pair[0].core.loss_steps() is not None]
+    made = [(_mechanism(part), n) for part, n in parts]
+    known = [(part, n) for part, n in made if part.exact_profile or part.core.loss_steps() is not None]
     return Composition(tuple(known)) if known else parts[0][0]
+
+
+def _mechanism(part: Guarantee) -> Guarantee:
+    if isinstance(part, ZCDP):
+        return Gaussian((2.0 * part.rho) ** -0.5)
+    return Laplace(1.0 / part.epsilon) if isinstance(part, PureDP) and part.grouped else part

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from mechanisms import outcomes_of, worst_order
 
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve, compose, repeat
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, PureDP, RDPCurve, compose, repeat
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold
-from hpcalc.lower import conditional_lower_bound, lower_bound
+from hpcalc.guarantees.mixture import Mixture
+from hpcalc.laws import AtMost, Binomial, FinitePmf, Fixed, Poisson, RunCount, Threshold
+from hpcalc.lower import LowerBound, conditional_lower_bound, lower_bound
 from hpcalc.questions.search_cost import bound
+
+
+def lower(base: Guarantee, law: RunCount, delta: float) -> LowerBound:
+    found = lower_bound(base, law, math.log(delta))
+    assert found is not None
+    return found
 
 
 @pytest.mark.slow
@@ -41,8 +48,7 @@ def test_hard_searches_find_a_valid_mechanism_or_none(base, law, delta):
 
 def test_a_budget_that_demands_nothing_of_outcomes_of():
     base = RDPCurve({2.0: 700.0})
-    found = lower_bound(base, Poisson(3.0), math.log(1e-6))
-    assert found is not None
+    found = lower(base, Poisson(3.0), 1e-6)
     assert found.outcomes is not None
     q, p = (np.array(side) for side in found.outcomes)
     assert max(np.logaddexp.reduce(2.0 * a - b) for a, b in ((q, p), (p, q))) <= 700.0
@@ -52,25 +58,26 @@ def test_a_budget_that_demands_nothing_of_outcomes_of():
 def test_what_fails_always_has_no_finite_cost():
     base = compose(ZCDP(0.1), repeat(ApproxDP(0.1, 0.9), 1000))
     assert base.slack == 1.0
-    found = lower_bound(base, Poisson(2.0), math.log(0.5))
-    assert found is not None
-    assert found.epsilon == math.inf
+    assert lower(base, Poisson(2.0), 0.5).epsilon == math.inf
 
 
 @pytest.mark.parametrize("law", [Poisson(10.0), Threshold(0.1)], ids=repr)
 @pytest.mark.parametrize("base", [Gaussian(5**0.5), Laplace(1.0)], ids=repr)
 def test_a_mechanism_of_the_sum_of_two_curves_need_not_be_made_of_two_parts(base, law):
     less = bound(compose(base, ApproxDP(1e-3, 1e-100)), law, lower=False).epsilon  # which 1e-9-zCDP implies
-    found = lower_bound(compose(base, ZCDP(1e-9)), law, math.log(1e-6))
-    assert found is not None
-    assert less * 0.99 <= found.epsilon <= less
+    assert less * 0.99 <= lower(compose(base, ZCDP(1e-9)), law, 1e-6).epsilon <= less
+
+
+@pytest.mark.parametrize(("base", "made"), [(PureDP(0.5), Laplace(2.0)), (ZCDP(0.1), Gaussian(5**0.5))], ids=repr)
+def test_a_group_is_attacked_by_mechanisms_of_one_record(base, made):
+    group, truth = base.group(2), lower(made.group(2), Poisson(10.0), 1e-6).epsilon
+    for known in (group, Mixture((group, group), (0.3, 0.7))):
+        assert lower(known, Poisson(10.0), 1e-6).epsilon == pytest.approx(truth, rel=1e-3)
 
 
 def test_runs_of_one_curve_cost_no_more_than_as_many_searches():
     one = RDPCurve({1000.0: 0.1})
-    found = lower_bound(repeat(one, 100), Fixed(1), math.log(1e-6))
-    assert found is not None
-    assert found.epsilon <= bound(one, Fixed(1), searches=100).epsilon
+    assert lower(repeat(one, 100), Fixed(1), 1e-6).epsilon <= bound(one, Fixed(1), searches=100).epsilon
 
 
 @pytest.mark.parametrize(
@@ -90,19 +97,13 @@ def test_no_mechanism_that_is_accepted_is_above_the_price(base, accept, delta):
 @pytest.mark.parametrize("base", [PureDP(0.2), ApproxDP(0.2, 1e-5), Gaussian(3.0)], ids=repr)
 def test_a_search_that_rarely_runs_proves_nothing_at_a_delta_above_that(base):
     # K = 0 with probability e^-0.1: no event of the search is as likely as δ
-    law = Poisson(0.1)
-    found = lower_bound(base, law, math.log(0.979))
-    assert found is not None
-    assert found.epsilon == 0.0
-    assert bound(base, law, delta=0.979).epsilon == 0.0
+    assert lower(base, Poisson(0.1), 0.979).epsilon == bound(base, Poisson(0.1), delta=0.979).epsilon == 0.0
 
 
 def test_an_order_of_outcomes_where_no_rank_is_worth_anything():
     # F(V) is 0 at every rank: nothing tells one from another
     base, law = DPSGD(0.51, 0.53, 536), Fixed(490)
-    found = lower_bound(base, law, math.log(5e-51))
-    assert found is not None
-    assert 0.0 < found.epsilon <= bound(base, law, delta=5e-51, lower=False).epsilon
+    assert 0.0 < lower(base, law, 5e-51).epsilon <= bound(base, law, delta=5e-51, lower=False).epsilon
 
 
 @pytest.mark.slow
