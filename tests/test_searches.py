@@ -223,6 +223,27 @@ def test_bad_input_is_told_in_one_line(folder: Path, options: str, sentence: str
     assert sentence in err
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("--gaussian 5 --solve-for zcdp --then run", "no run to repeat"),
+        ("--candidates cases.csv --solve-for zcdp", "stands for the whole guarantee of one run"),
+        ("--candidates cases.csv --solve-for dpsgd-noise --dist composition", "every row is a run"),
+    ],
+)
+def test_a_noise_is_not_sought_for_a_part_of_the_question(folder: Path, question: str, sentence: str) -> None:
+    (folder / "cases.csv").write_text("dpsgd\n0.01 1 100\n")
+    law = "" if "--dist" in question else " --dist poisson --mu 10"
+    code, _, err = run(f"plan {question}{law} --target-epsilon 4")
+    assert (code, sentence in err) == (2, True)
+
+
+def test_a_noise_is_of_the_group() -> None:
+    law = "--group 3 --dist poisson --mu 10"
+    noise = asked(f"plan --solve-for gaussian {law} --target-epsilon 4")[0]["value"]
+    assert 3.999 < asked(f"bound --gaussian {noise} {law}")[0]["epsilon"] <= 4.0
+
+
 # -- what is asked of more runs never costs less ----------------------------------------------------------------------
 
 

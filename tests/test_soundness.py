@@ -21,17 +21,8 @@ from hpcalc.bounds.bound import RenyiBound, monotone
 from hpcalc.bounds.paper import bounds, lemma_7, proposition_15, theorem_2
 from hpcalc.conversion import delta_from_rdp, epsilon_at, epsilon_from_rdp
 from hpcalc.guarantees import ZCDP, ApproxDP, Guarantee, ProfileCurve, PureDP, RDPCurve
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    FinitePmf,
-    Fixed,
-    Law,
-    Poisson,
-    Threshold,
-    TruncatedNegativeBinomial,
-)
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Law, Poisson, Threshold
+from hpcalc.laws.families import TruncatedNegativeBinomial
 
 ORDERS = np.array([1.02, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 40.0])
 # the guarantee is rounded up by this much, so that it holds in spite of being a double

@@ -110,7 +110,7 @@ def compare(case: Case) -> Any:
     footing = case.chosen("mean", "at_epsilon", "at_success", "sweep")
     asked = {**_scored(case), **footing, **_priced(case, base), "curves": case["plot"] is not None}
     if case["dist"] is not None:  # the law that a spec file states is a marked row, and its mean is everyone's
-        named = asked["in_use"] = inputs.law_parameters(case)
+        named = asked["in_use"] = inputs.law_parameters(case, base)
         if all(value is None for value in footing.values()):
             asked["mean"] = make_law(**{key: named[key] for key in named if key not in MODIFIERS}).mean
     asked["lower"] = case["explain"] or case.format in ("yaml", "json", "csv")  # tables show none unless they explain
@@ -133,24 +133,26 @@ def plan(case: Case) -> Any:
     goal = case["solve_for"]
     asked = case.chosen("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
     asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
-    if goal in (None, "runs"):
-        base = inputs.guarantee(case)
-    else:
+    run = base = inputs.guarantee(case) if goal in (None, "runs") else None
+    if run is None:
+        told = "stands for the whole guarantee of one run: give --solve-for dpsgd-noise, or runs"
+        case.require(("candidates", case["candidates"] is None or goal == "dpsgd-noise", told))
         # what a spec says of it is what another value is sought for
         described = case.without("compose", *([goal] if case.source(goal) == SPEC else []))
         if goal == "dpsgd-noise":
             asked["sampling"] = inputs.sampling(case) if case["candidates"] is None else inputs.candidates_at(case)
             described = described.without("dpsgd", "candidates", *TRAINING)
-        # each candidate composes by itself
-        asked["compositions"] = case["compose"] if case["candidates"] is None else None
+        if case["candidates"] is None:  # each of these composes by itself, and is of a group
+            asked |= {"compositions": case["compose"], "group": case["group"] or 1}
         base = inputs.guarantee(described, optional=True)
-    return _watched("planning:plan", base, **asked, **_laws(case), **_scored(case), **_priced(case, base))
+    # a further run would have the noise that is sought
+    return _watched("planning:plan", base, **asked, **_laws(case, base), **_scored(case), **_priced(case, run))
 
 
-def _laws(case: Case) -> dict[str, Any]:
+def _laws(case: Case, base: Any) -> dict[str, Any]:
     """The law of a plan, or those it chooses from."""
     runs = case["solve_for"] in (None, "runs")
-    named, laws = inputs.law_parameters(case, optional=True), inputs.laws_named(case)
+    named, laws = inputs.law_parameters(case, base, optional=True), inputs.laws_named(case)
     if named:
         if runs and case["subset"] != "auto":
             # a spec states the law that was checked; what is solved for is its scale

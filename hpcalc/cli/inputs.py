@@ -109,10 +109,12 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     rows, weights, _ = settings_of(case)
     shapes = [sampling(row) for row in rows]
     told = "--solve-for dpsgd-noise needs the sampling rate and the steps of every setting"
-    case.require(("candidates", None not in shapes, told))
+    listed = "with --dist composition every row is a run: --solve-for dpsgd-noise needs another law"
+    case.require(("candidates", None not in shapes, told), ("candidates", case["dist"] != "composition", listed))
 
     def made(noise: float) -> Guarantee:
-        trainings = (_made("dpsgd", rate, noise, steps) for rate, steps in filter(None, shapes))
+        each = (_made("dpsgd", rate, noise, steps) for rate, steps in filter(None, shapes))
+        trainings = (one.group(case["group"] or 1) for one in each)
         return Mixture(tuple(repeat(training, case["compose"] or 1) for training in trainings), weights)
 
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpcalc.files import shipped
@@ -28,23 +28,39 @@ def statement_text(document: Mapping[str, Any]) -> str:
         for part in (law.get("dist"), *case.get("base", {}), method, *rules):
             works |= dict.fromkeys(_WORKS.get(str(part), ()))
     entries = {entry.partition(",")[0].partition("{")[2]: entry for entry in shipped("manual/works.bib").split("\n\n")}
-    return "\n\n".join([*(" ".join(_sentences(case)) for case in cases),
-                        *(entries[work].strip() for work in works)]) + "\n"  # fmt: skip
+    told = [" ".join(_sentences(case, _neighbours(case, cases))) for case in cases]
+    return "\n\n".join([*told, *(entries[work].strip() for work in works)]) + "\n"
 
 
-def _sentences(case: Mapping[str, Any]) -> Iterator[str]:
+def _neighbours(case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]) -> str:
+    """How the data sets differ that a promise speaks of; a total speaks of those of all its cases."""
+    meant = [one for one in cases if one.get("name") in case["total"]] if "total" in case else [case]
+    units = {one.get("unit") or "one record" for one in meant}
+    unit = units.pop() if len(units) == 1 else "one record"
+    added = any("subset" in one or {"dpsgd", "history"} & {*_keys([one["base"], one.get("then")])} for one in meant)
+    return f"the addition or removal of {unit}" if added else f"a change of {unit}"
+
+
+def _keys(told: Any) -> Iterator[str]:
+    """All keys in a document's mappings, however deep."""
+    for key, value in told.items() if isinstance(told, Mapping) else enumerate(told if isinstance(told, list) else ()):
+        yield str(key)
+        yield from _keys(value)
+
+
+def _sentences(case: Mapping[str, Any], near: str) -> Iterator[str]:
     name = f"{case['name']}: " if case.get("name") is not None else ""
     if case.get("epsilon") is None:
         yield f"{name}No finite guarantee: {str(case.get('reason', 'nothing valid applies')).rstrip('.')}."
         return
-    base, one, unit = case["base"], case["single_run"]["epsilon"], case.get("unit") or "one record"
-    near = f"the addition or removal of {unit}" if base.keys() & {"dpsgd", "history"} else f"a change of {unit}"
+    base, one = case["base"], case["single_run"]["epsilon"]
     promise = f"({{}}, {shown(case['delta'])})-differential privacy"
     alone = f"satisfies {promise.format(shown(one))}" if one is not None else "has no finite guarantee at this delta"
     told = "the whole search, its result included,"
     if case.get("searches") or case.get("then"):
         more = [f"{case['searches']} such searches" if case.get("searches") else "the whole search"]
-        told = f"everything released ({'; '.join([*more, *map(run_words, case.get('then', ()))])})"
+        rest = " on the records outside the sample" if case.get("then_on") == "rest" else ""
+        told = f"everything released ({'; '.join([*more, *(run_words(one) + rest for one in case.get('then', ()))])})"
     if "total" in case:
         yield f"{name}Several searches were run ({', '.join(case['total'])})."
         told = "Everything they release"

@@ -130,6 +130,7 @@ def plan(
     scores: Iterable[float] | None = None,
     minimize: bool = False,
     compositions: int | None = None,
+    group: int = 1,
     sampling: Training | None = None,
     progress: Progress | None = None,
     **asked: Any,
@@ -162,6 +163,8 @@ def plan(
         As in ``utility``.
     compositions : int, optional
         With ``solve_for`` a noise: one run is that many compositions of ``base`` and the noise.
+    group : int
+        With ``solve_for`` a noise: the noise protects that many records at once; ``base`` is what it is for them.
     sampling : (float, int) or callable, optional
         For ``"dpsgd-noise"``: sampling rate and steps, or a function from the noise multiplier to the guarantee of one
         run (several trainings, candidates with rates and steps of their own).
@@ -191,9 +194,8 @@ def plan(
     ('gamma', True)
     """
     aims = Aims.of(success_rate, scores, minimize)
-    goal, kind = aims.goal(maximize), solve_for or "runs"
-    if asked.get("subset") == "auto":
-        kind, asked["subset"] = "subset", 0.5  # any rate will do until one is found
+    goal, kind = aims.goal(maximize), "subset" if asked.get("subset") == "auto" else solve_for or "runs"
+    asked |= {"subset": 0.5} if kind == "subset" else {}  # any rate will do until one is found
     named = [*([runs] if runs is not None else []), *(laws if laws is not None else [])]
     families = families_of(named, DEFAULT_FAMILIES)
     target, success, late = target_epsilon, target_success, max_runs_p95
@@ -216,7 +218,7 @@ def plan(
     ask = Accountant(Asked(**asked), target, late, progress, 12 * len(families) + 400 * optimize_eta)
     order = maximize if kind != "runs" else None if success is not None else goal
     rank = partial(_rank, order, aims)
-    one_run = _noisy(kind, base, compositions, sampling) if kind in NOISES else lambda _: checked_guarantee(base)
+    one_run = _noisy(kind, base, compositions, sampling, group) if kind in NOISES else lambda _: checked_guarantee(base)
     solve = partial(_solved, kind, one_run, mean, aims, success)
     found = [solve(ask, family) for family in families]
     if kind == "runs" and optimize_eta:
@@ -225,15 +227,15 @@ def plan(
     found.sort(key=rank)
     if found[0].runs is None or (cost := found[0].cost) is None:
         raise solving.unreachable(ask, found, success)
-    shape = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
-    echo = rows.known(mean=mean, compositions=compositions, sampling_rate=shape[0], steps=shape[1],
-                      target_success=success, max_runs_p95=late, success_rate=success_rate)  # fmt: skip
+    rate, steps = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
+    echo = rows.known(mean=mean, compositions=compositions, sampling_rate=rate, steps=steps, target_success=success,
+                      max_runs_p95=late, success_rate=success_rate)  # fmt: skip
     notes = _not_used(named) if kind == "runs" else ()
     return PlanResult(base, cost.asked, tuple(found), aims, target, order, echo, notes)
 
 
 def _noisy(
-    kind: str, base: Guarantee | None, compositions: int | None, sampling: Training | None
+    kind: str, base: Guarantee | None, compositions: int | None, sampling: Training | None, group: int
 ) -> Callable[[float], Guarantee]:
     """One run by its noise, with whatever else happens in it."""
     remedy = "give the sampling rate and the steps: --sample-rate and --steps, or --examples and --epochs"
@@ -243,7 +245,8 @@ def _noisy(
         make = partial(resolve_name(NOISES[kind].target), sampling[0], steps=sampling[1])
 
     def one_run(x: float) -> Guarantee:
-        whole = make(x) if base is None else compose(base, make(x))
+        noisy = make(x).group(group)
+        whole = noisy if base is None else compose(base, noisy)
         return whole if compositions is None else repeat(whole, compositions)
 
     return one_run

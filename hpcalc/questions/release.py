@@ -138,7 +138,8 @@ class TotalResult(Priced):
         return self.answer.value
 
     def log_profile(self, epsilons: Array) -> Array:
-        return self.whole.log_profile(epsilons)
+        most = np.where(epsilons >= self.epsilon, Asked(self.delta).log_delta, 0.0)
+        return np.minimum(self.whole.log_profile(epsilons), most)
 
     def rdp_export(self) -> list[dict[str, float | None]]:
         """The Rényi curve of everything; empty where none is known."""

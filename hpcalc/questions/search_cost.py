@@ -276,10 +276,15 @@ def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress
     """What each setting would cost if it were the only one."""
     if not isinstance(base, Mixture) or not base.finite:
         return
+    from hpcalc.questions.release import everything
+
     for i, part in enumerate(base.parts):
         one = EveryRun(part, 1).epsilon(asked.log_delta, asked.conversion).value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
-        whole = min((each.epsilon(asked.log_delta, asked.conversion).value for each in sources), default=one)
+        prices = [each.epsilon(asked.log_delta, asked.conversion).value for each in sources]
+        whole = min(prices, default=one)
+        if not asked.plain and prices and whole < math.inf:
+            whole = everything(sources, asked).epsilon(asked.log_delta, asked.conversion).value
         weight = base.weights[i] if base.weights else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}

@@ -13,10 +13,7 @@ from hpcalc.bounds import Bound, ProfileBound, bounds_for
 from hpcalc.catalog import METHODS
 from hpcalc.errors import InvalidInput
 from hpcalc.guarantees import ZCDP, Gaussian, PureDP
-from hpcalc.laws import (
-    Poisson,
-    TruncatedNegativeBinomial,
-)
+from hpcalc.laws import Poisson, TruncatedNegativeBinomial
 from hpcalc.questions.search_cost import bound
 
 tnb = TruncatedNegativeBinomial.with_mean

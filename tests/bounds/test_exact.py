@@ -17,18 +17,8 @@ from grid import grid_of, grid_of_pair, least_delta
 from hpcalc.bounds.exact import ExactBound
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Guarantee, Laplace, ProfileCurve, PureDP, compose
 from hpcalc.guarantees.dpsgd import DPSGD
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Law,
-    Poisson,
-    TruncatedNegativeBinomial,
-    make_law,
-)
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson, make_law
+from hpcalc.laws.families import TruncatedNegativeBinomial
 from hpcalc.questions.search_cost import bound
 
 mpf = mp.mpf

@@ -7,17 +7,8 @@ import exact
 import mpmath as mp
 import numpy as np
 
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Law,
-    Poisson,
-    TruncatedNegativeBinomial,
-)
+from hpcalc.laws import AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Law, Poisson
+from hpcalc.laws.families import TruncatedNegativeBinomial
 from hpcalc.logspace import Prob
 
 TNB = TruncatedNegativeBinomial

@@ -70,6 +70,14 @@ def test_what_is_released_is_in_every_number_or_none_is_told() -> None:
         total({"first": answer}, delta=1e-2)
 
 
+def test_a_total_and_its_profile_agree_and_it_names_the_neighbours_of_its_cases() -> None:
+    case = bound(ZCDP(0.0015), Threshold(1.0), searches=2, subset=0.5, unit="one patient", lower=False)
+    both = total({"a": case}, delta=1e-5)
+    assert both.log_profile(np.array([both.epsilon]))[0] <= math.log(1e-5)
+    told = render({"cases": [case.document() | {"name": "a"}, both.document() | {"name": "b"}]}, "statement")
+    assert told.count("with respect to the addition or removal of one patient") == 2
+
+
 @pytest.mark.slow
 def test_an_answer_about_everything_is_pickled() -> None:
     answer = bound(_RUN, _LAW, searches=2, lower=False)
