@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcalc.guarantees.composition import compose, repeat
+from hpcalc.guarantees.composition import ApproxDP, compose, repeat
 from hpcalc.guarantees.guarantee import Guarantee, all_orders, checked_orders, over_parts, sentences
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.region import region_from_rdp
@@ -28,8 +28,11 @@ _INF = math.inf
 
 
 def chosen(base: Guarantee) -> Guarantee:
-    """A base whose setting is not drawn but chosen in any way: weights say nothing then."""
-    return replace(base, weights=None) if isinstance(base, Mixture) else base
+    """A base whose setting is not drawn but chosen in any way: weights say nothing then; as it is if it lists runs."""
+    if not isinstance(base, Mixture) or base.counts:
+        return base
+    slack, cores = max(part.slack for part in base.parts), tuple(part.core for part in base.parts)
+    return replace(base, weights=None) if slack == 0.0 else compose(ApproxDP(0.0, slack), Mixture(cores))
 
 
 @dataclass(eq=False)
