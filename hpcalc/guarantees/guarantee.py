@@ -168,9 +168,12 @@ def sentences(told: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def all_orders(orders: Iterable[Array | None]) -> Array | None:
-    """Every order at which one of several curves is known; None where each is known at all."""
-    known = [some for some in orders if some is not None]
-    return distinct(np.concatenate(known)) if known else None
+    """Orders at which several curves are looked at: all those given, more between where not all; None where none is."""
+    given = [*orders]
+    known = [some for some in given if some is not None]
+    most = min([*(float(np.max(some)) for some in known), 1e3])
+    between = 1.0 + np.geomspace(1e-2, most - 1.0, 60) if most > 1.01 and len(known) < len(given) else np.empty(0)
+    return distinct(np.concatenate([*known, between])) if known else None
 
 
 def checked_guarantee(value: object) -> Guarantee:
