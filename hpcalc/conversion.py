@@ -267,10 +267,7 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array 
     if epsilon >= base.pure_epsilon:
         return Conversion(-_INF, PURE)
     if rule in ("best", "exact") and base.exact_profile:
-        log_delta = min(float(base.log_profile(np.array([epsilon]))[0]), 0.0)
-        if log_delta > -_INF:
-            return Conversion(log_delta, EXACT_PROFILE)
-        rule = "cks"  # where the profile is lost to rounding
+        return Conversion(min(float(base.log_profile(np.array([epsilon]))[0]), 0.0), EXACT_PROFILE)
     answer = delta_from_rdp(base, epsilon, rule, orders)
     return replace(answer, value=max(answer.value, -sys.float_info.max))  # beyond the doubles it is not 0 either
 
