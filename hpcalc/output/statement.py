@@ -35,6 +35,8 @@ def statement_text(document: Mapping[str, Any]) -> str:
 def _neighbours(case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]) -> str:
     """How the data sets differ that a promise speaks of; a total speaks of those of all its cases."""
     meant = [one for one in cases if one.get("name") in case["total"]] if "total" in case else [case]
+    if not meant:
+        return "the neighbouring data sets of each"
     units = {one.get("unit") or "one record" for one in meant}
     unit = units.pop() if len(units) == 1 else "one record"
     added = any("subset" in one or {"dpsgd", "history"} & {*_keys([one["base"], one.get("then")])} for one in meant)

@@ -76,6 +76,7 @@ def test_a_total_and_its_profile_agree_and_it_names_the_neighbours_of_its_cases(
     assert both.log_profile(np.array([both.epsilon]))[0] <= math.log(1e-5)
     told = render({"cases": [case.document() | {"name": "a"}, both.document() | {"name": "b"}]}, "statement")
     assert told.count("with respect to the addition or removal of one patient") == 2
+    assert "with respect to the neighbouring data sets of each." in render(both.document(), "statement")
 
 
 @pytest.mark.slow
