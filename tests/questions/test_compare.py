@@ -68,7 +68,6 @@ def test_delta_is_held_against_the_number_of_people() -> None:
     assert compare(ZCDP(0.1), ["poisson"], examples=1000).warnings == ()
 
 
-@pytest.mark.slow
 def test_runs_chosen_in_any_way_may_all_be_of_the_worst_setting() -> None:
     settings = Mixture((Gaussian(1.0), ApproxDP(0.1, 1e-9)), (0.001, 0.999))
     answer = compare(settings, [AnyRuns(5)])
@@ -78,6 +77,7 @@ def test_runs_chosen_in_any_way_may_all_be_of_the_worst_setting() -> None:
     assert every["composition"]["epsilon"] >= worst
 
 
+@pytest.mark.slow
 def test_at_one_epsilon() -> None:
     answer = compare(ZCDP(0.1), at_epsilon=4.0, lower=False)
     for row in answer.rows:
