@@ -113,9 +113,8 @@ def candidates_at(case: Case) -> Callable[[float], Guarantee]:
     case.require(("candidates", None not in shapes, told), ("candidates", case["dist"] != "composition", listed))
 
     def made(noise: float) -> Guarantee:
-        each = (_made("dpsgd", rate, noise, steps) for rate, steps in filter(None, shapes))
-        trainings = (one.group(case["group"] or 1) for one in each)
-        return Mixture(tuple(repeat(training, case["compose"] or 1) for training in trainings), weights)
+        each = (_made("dpsgd", rate, noise, steps).group(case["group"] or 1) for rate, steps in filter(None, shapes))
+        return Mixture(tuple(repeat(training, case["compose"] or 1) for training in each), weights)
 
     return made
 

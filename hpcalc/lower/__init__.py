@@ -55,13 +55,13 @@ def realized(base: Guarantee) -> Guarantee:
         return base if settings == base.parts else replace(base, parts=settings)
     parts = [*base.parts] if isinstance(base, Composition) else [(base, 1)]
     parts = [(part, n) for part, n in parts if part.core.pure_epsilon > 0.0 or part.slack > 0.0]
-    whole = base.exact_profile or base.core.loss_steps() is not None
-    whole = whole or sum(n for part, n in parts if part.core.pure_epsilon > 0.0) <= 1
-    if whole and not any(isinstance(part, OneNumber) and part.grouped for part, _ in parts):
+    known = base.exact_profile or base.core.loss_steps() is not None
+    alone = sum(n for part, n in parts if part.core.pure_epsilon > 0.0) <= 1
+    if (known or alone) and not any(isinstance(part, OneNumber) and part.grouped for part, _ in parts):
         return base
     made = [(_mechanism(part), n) for part, n in parts]
-    known = [(part, n) for part, n in made if part.exact_profile or part.core.loss_steps() is not None]
-    return Composition(tuple(known)) if known else parts[0][0]
+    made = [(part, n) for part, n in made if part.exact_profile or part.core.loss_steps() is not None]
+    return Composition(tuple(made)) if made else parts[0][0]
 
 
 def _mechanism(part: Guarantee) -> Guarantee:

@@ -250,18 +250,13 @@ def search_cost(
     """The same, of what was asked."""
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
     sources = asked.bounds(checked_guarantee(base), runs)
-    found = [Evaluated(source, log_delta, rule) for source in sources]
-    best = min((item.epsilon for item in found), default=math.inf)
+    found, best = _evaluated(sources, asked)
     given = chosen(base) if isinstance(runs, AnyRuns) else base
     single = EveryRun(given, 1).epsilon(log_delta, rule)
     if asked.method == "best" and isinstance(law, Law) and best < single.value:
         # a search of one run is one run, and so is every search whose scores are equal, if it runs at all
         once = [source.epsilon(log_delta, rule).value for source in bounds_for(base, Fixed(1))]
         single = replace(single, value=min(single.value, *once, *[best] * (law.prob_zero == 0.0)))
-    if not asked.plain:  # what the search alone costs says nothing of everything
-        from hpcalc.questions.release import everything
-
-        found = [Evaluated(everything(sources, asked), log_delta, rule)] if best < math.inf else []
     composition = None
     if lower and asked.plain:  # naive composition of the mean number of runs, rounded up
         count = max(math.ceil(runs.mean * (1.0 - 1e-12)), 1) if math.isfinite(runs.mean) else _MOST
@@ -272,19 +267,25 @@ def search_cost(
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, None if asked.plain else best, parts)
 
 
+def _evaluated(sources: list[Bound], asked: Asked) -> tuple[list[Evaluated], float]:
+    """What bounds on one search say of all that is released, none where they are infinite, and of the search alone."""
+    found = [Evaluated(source, asked.log_delta, asked.conversion) for source in sources]
+    best = min((item.epsilon for item in found), default=math.inf)
+    if asked.plain:
+        return found, best
+    from hpcalc.questions.release import everything
+
+    return [Evaluated(everything(sources, asked), asked.log_delta, asked.conversion)] * (best < math.inf), best
+
+
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:
     """What each setting would cost if it were the only one."""
     if not isinstance(base, Mixture) or not base.finite:
         return
-    from hpcalc.questions.release import everything
-
     for i, part in enumerate(base.parts):
         one = EveryRun(part, 1).epsilon(asked.log_delta, asked.conversion).value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
-        prices = [each.epsilon(asked.log_delta, asked.conversion).value for each in sources]
-        whole = min(prices, default=one)
-        if not asked.plain and prices and whole < math.inf:
-            whole = everything(sources, asked).epsilon(asked.log_delta, asked.conversion).value
+        whole = min([item.epsilon for item in _evaluated(sources, asked)[0]] or [math.inf if sources else one])
         weight = base.weights[i] if base.weights else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}
