@@ -273,9 +273,11 @@ def _evaluated(sources: list[Bound], asked: Asked) -> tuple[list[Evaluated], flo
     best = min((item.epsilon for item in found), default=math.inf)
     if asked.plain:
         return found, best
+    if best == math.inf:
+        return [], best
     from hpcalc.questions.release import everything
 
-    return [Evaluated(everything(sources, asked), asked.log_delta, asked.conversion)] * (best < math.inf), best
+    return [Evaluated(everything(sources, asked), asked.log_delta, asked.conversion)], best
 
 
 def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress) -> Iterable[dict[str, Any]]:

@@ -75,7 +75,7 @@ def test_the_gate() -> None:
     assert (over["within_budget"], over["epsilon"], over["max_epsilon"]) == (False, epsilon, 0.0)
 
 
-@pytest.mark.parametrize("base", ["--gaussian 0", "--zcdp inf", "--pure inf", "--zcdp 0.1 --delta 0"])
+@pytest.mark.parametrize("base", ["--gaussian 0", "--zcdp inf", "--pure inf --subset .1", "--zcdp 0.1 --delta 0"])
 def test_no_finite_bound_is_a_document_with_a_reason(base: str) -> None:
     document = answer(f"bound --dist poisson --mu 10 {base}", code=3)
     assert document["epsilon"] is None
