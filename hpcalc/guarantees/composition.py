@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.curves import ZCDP
 from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_guarantee, checked_orders, sentences
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
+from hpcalc.guarantees.pair import DominatingPair
+from hpcalc.guarantees.search import pair_of
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.logspace import Array, Prob, logaddexp
 
@@ -127,7 +129,8 @@ class Composition(WithCore):
 
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
     (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
-    where that is not too large, else through the summed Rényi curve.
+    where that is not too large, else through the summed Rényi curve. Curves beside mechanisms compose in both ways
+    (:attr:`by_losses`), and the better one counts.
     """
 
     parts: tuple[tuple[Guarantee, int], ...]
@@ -167,6 +170,31 @@ class Composition(WithCore):
 
         return Convolution(tuple(cores))
 
+    @cached_property
+    def by_losses(self) -> Composition | None:
+        """The same by privacy losses, a pair in the place of all curves; None where there are none or nothing else."""
+        curves = tuple(use for use in self.parts if use[0].core.loss_steps() is None)
+        others = tuple(use for use in self.parts if use not in curves)
+        if not curves or all(part.core.pure_epsilon == 0.0 for part, _ in others):
+            return None
+        out = Composition((*others, (_pair_of_curves(curves), 1)))
+        return out if out.exact_profile else None
+
+    def _log_profile(self, t: Array) -> Array:
+        own, other = super()._log_profile(t), self.by_losses
+        return own if other is None else np.minimum(own, other._log_profile(t))
+
+    def log_profile_of(self, direction: int, t: Array | float) -> Array:
+        own, other = super().log_profile_of(direction, t), self.by_losses
+        return own if other is None else np.minimum(own, other.log_profile_of(direction, t))
+
+    def region(self, rank: Prob) -> Prob:
+        own = super().region(rank)
+        if self.by_losses is None:
+            return own
+        other = self.by_losses.region(rank)
+        return Prob(np.minimum(own.log_u, other.log_u), np.maximum(own.log_q, other.log_q))
+
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return sentences(part.notes for part, _ in self.parts)
@@ -175,6 +203,11 @@ class Composition(WithCore):
     def own_warnings(self) -> tuple[str, ...]:  # type: ignore[override]
         # what is convolved together need not be convolved apart
         return sentences(part.own_warnings if isinstance(part, WithCore) else part.warnings for part, _ in self.parts)
+
+
+@lru_cache(maxsize=8)
+def _pair_of_curves(parts: tuple[tuple[Guarantee, int], ...]) -> DominatingPair:
+    return pair_of(Composition(parts))
 
 
 def _parts_of(base: Guarantee) -> tuple[tuple[Guarantee, int], ...]:

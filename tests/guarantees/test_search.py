@@ -6,13 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from enumerated import as_pair, divergence, excess, exchanged, followed, random_two, weakened
+from enumerated import as_pair, divergence, excess, exchanged, followed, random_two, renyi, weakened
 
-from hpcalc.conversion import epsilon_from_profile
-from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, compose, search
+from hpcalc.conversion import delta_at, epsilon_at, epsilon_from_profile
+from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, search
+from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.search import composed, pair_of
 from hpcalc.guarantees.tradeoff import least_masses
+from hpcalc.laws import Poisson
+from hpcalc.questions.search_cost import bound
 
 
 @pytest.fixture
@@ -114,3 +117,22 @@ def test_points_of_a_profile_compose_with_everything():
         )
         assert math.isfinite(found)
         assert true - 1e-5 <= found <= true * (1.0 + 1e-3)
+
+
+def test_a_curve_beside_pure_dp_covers_enumerated_mechanisms(rng):
+    response, orders = (np.array([0.75, 0.25]), np.array([0.25, 0.75])), 1.0 + np.geomspace(1e-3, 1e3, 300)
+    for _ in range(10):
+        two = random_two(rng, 3, 0.0)
+        curve = RDPCurve(orders, [max(renyi(two, x), renyi(exchanged(two), x)) for x in orders])
+        assert (excess(compose(PureDP(math.log(3.0)), curve), followed(response, [two, two])) > -1e-9).all()
+
+
+@pytest.mark.parametrize("other", [Gaussian(3.0), Laplace(2.0), DPSGD(0.05, 1.2, 40)], ids=repr)
+def test_a_curve_beside_a_mechanism_is_a_pair_too(other):
+    both, real, t = compose(other, ZCDP(0.02)), compose(other, Gaussian(5.0)), np.linspace(-1.0, 4.0, 11)
+    assert all((both.log_profile_of(side, t) >= real.log_profile_of(side, t) - 1e-4).all() for side in (0, 1))
+    assert delta_at(both, 0.3).value >= delta_at(real, 0.3).value - 1e-4
+    # next to no zCDP costs nothing: the sum of the curves allowed 3.10 beside the Gaussian's 2.67
+    nearly = compose(other, ZCDP(1e-9), ApproxDP(0.0, 1e-12))
+    for price in (lambda base: bound(base, Poisson(10.0)).epsilon, lambda base: epsilon_at(base, -14.0).value):
+        assert price(other) * (1.0 - 1e-4) <= price(nearly) <= price(other) * 1.002
