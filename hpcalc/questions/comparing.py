@@ -130,7 +130,7 @@ def compare(
     >>> [(row["law"]["dist"], round(row["epsilon"], 3)) for row in rows]
     [('poisson', 4.226), ('tnb', 2.991)]
     """
-    checked_guarantee(base)
+    whole = Asked(**asked).beside(checked_guarantee(base))
     aims = Aims.of(success_rate, scores, minimize)
     footing = known(mean=mean, at_epsilon=at_epsilon, at_success=at_success, sweep=sweep)
     first, *more = footing or [""]
@@ -146,7 +146,7 @@ def compare(
         footing = {"mean": used.mean if used is not None and math.isfinite(used.mean) else _DEFAULT_MEAN}
     means = [] if sweep is None else parse_sweep(sweep) if isinstance(sweep, str) else [float(x) for x in sweep]
     expected = len(means) if means else 1 if at_epsilon is None else 10
-    ask = Accountant(Asked(**asked), at_epsilon, None, progress, expected * len(families))
+    ask = Accountant(whole, at_epsilon, None, progress, expected * len(families))
     present = [] if used is None else [Solution(family_of(used), used)]
     if sweep is not None:
         found = [item for family in families for item in _swept(family, means)]
@@ -159,11 +159,11 @@ def compare(
         found = [solving.law_of_success(family, at_success, aims) for family in families]
     else:
         found = [solving.at_mean(family, footing.get("mean", _DEFAULT_MEAN)) for family in families]
-        found = [item for item in found if all(item.law != other.law for other in present)]
+        found = [item for item in found if not any(item.same_law(other) for other in present)]
     entries = tuple(ask.priced(base, item, lower=lower) for item in (*present, *found))
     around = _around(entries) if curves and sweep is None else ()
     drawn = tuple(ask.priced(base, item, lower=False) for item in around)
-    return CompareResult(base, ask.asked, entries, aims, footing, bool(present), lower, drawn)
+    return CompareResult(base, whole, entries, aims, footing, bool(present), lower, drawn)
 
 
 def _swept(family: LawFamily, means: Iterable[float]) -> Iterable[Solution]:

@@ -49,6 +49,8 @@ def test_the_law_in_use_is_a_marked_row_and_gives_the_mean() -> None:
     assert "in_use" not in second
     assert (first["mean_runs"], second["mean_runs"]) == (pytest.approx(7.0), pytest.approx(7.0))
     assert answer.document()["mean"] == pytest.approx(7.0)
+    two = [{"dist": "pmf", "pmf": pmf} for pmf in ({1: 0.5, 3: 0.5}, {2: 1.0})]  # one mean, two laws
+    assert len(compare(ZCDP(0.1), two, in_use=two[0], lower=False).rows) == 2
 
 
 @pytest.mark.slow
