@@ -216,7 +216,6 @@ SOUGHT = "plan --target-epsilon 4 --solve-for"
         ("--zcdp 1 --then gaussian", "NAME=VALUES"),
         ("--zcdp 1 --group 2 --subset 0.1", "does not go with --subset"),
         # a noise is not sought for a part of the question
-        (f"{SOUGHT} zcdp --gaussian 5 --then run", "no run to repeat"),
         (f"{SOUGHT} zcdp --candidates cases.csv", "stands for the whole guarantee of one run"),
         (f"{SOUGHT} dpsgd-noise --candidates cases.csv --dist composition", "every row is a run"),
     ],
@@ -232,10 +231,12 @@ def test_bad_input_is_told_in_one_line(folder: Path, options: str, sentence: str
     assert sentence in err
 
 
-def test_a_noise_is_of_the_group() -> None:
-    law = "--group 3 --dist poisson --mu 10"
-    noise = asked(f"plan --solve-for gaussian {law} --target-epsilon 4")[0]["value"]
-    assert 3.999 < asked(f"bound --gaussian {noise} {law}")[0]["epsilon"] <= 4.0
+@pytest.mark.parametrize("more", ["--group 3", "--then run --pure 0.01"])
+def test_a_noise_is_of_the_group_and_of_the_run_that_follows(more: str) -> None:
+    law = f"{more} --dist poisson --mu 10"
+    document, _ = asked(f"plan --solve-for gaussian {law} --target-epsilon 4")
+    assert document.get("then", ["run"]) == ["run"]
+    assert 3.999 < asked(f"bound --gaussian {document['value']} {law}")[0]["epsilon"] <= 4.0
 
 
 # -- what is asked of more runs never costs less ----------------------------------------------------------------------

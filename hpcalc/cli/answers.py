@@ -53,7 +53,7 @@ def bound(case: Case) -> Any:
     """``hpcalc bound``."""
     base = inputs.guarantee(case)
     law = make_law(**inputs.law_parameters(case, base))
-    return _watched("search_cost:bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case, base))
+    return _watched("search_cost:bound", base, law, **case.chosen("max_epsilon", "explain"), **_priced(case))
 
 
 def total(case: Case, others: Sequence[tuple[Case, Any]]) -> Any:
@@ -86,9 +86,9 @@ def utility(case: Case) -> Any:
     return _ask("measures:utility", make_law(**inputs.law_parameters(case)), **_scored(case))
 
 
-def _priced(case: Case, base: Any) -> dict[str, Any]:
+def _priced(case: Case) -> dict[str, Any]:
     """What every question about a price is told beside the guarantee of one run and the law."""
-    return {**inputs.release(case, base), **case.chosen("delta", "method", "conversion", "orders")}
+    return {**inputs.release(case), **case.chosen("delta", "method", "conversion", "orders")}
 
 
 def _scored(case: Case) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def compare(case: Case) -> Any:
         return _selection(case, laws)
     base = inputs.guarantee(case)
     footing = case.chosen("mean", "at_epsilon", "at_success", "sweep")
-    asked = {**_scored(case), **footing, **_priced(case, base), "curves": case["plot"] is not None}
+    asked = {**_scored(case), **footing, **_priced(case), "curves": case["plot"] is not None}
     if case["dist"] is not None:  # the law that a spec file states is a marked row, and its mean is everyone's
         named = asked["in_use"] = inputs.law_parameters(case, base)
         if all(value is None for value in footing.values()):
@@ -133,8 +133,8 @@ def plan(case: Case) -> Any:
     goal = case["solve_for"]
     asked = case.chosen("solve_for", "maximize", "target_success", "max_runs_p95", "optimize_eta")
     asked["target_epsilon"] = case["target_epsilon"] if case["target_epsilon"] is not None else case["max_epsilon"]
-    run = base = inputs.guarantee(case) if goal in (None, "runs") else None
-    if run is None:
+    base = inputs.guarantee(case) if goal in (None, "runs") else None
+    if base is None:
         told = "stands for the whole guarantee of one run: give --solve-for dpsgd-noise, or runs"
         case.require(("candidates", case["candidates"] is None or goal == "dpsgd-noise", told))
         # what a spec says of it is what another value is sought for
@@ -145,8 +145,7 @@ def plan(case: Case) -> Any:
         if case["candidates"] is None:  # each of these composes by itself, and is of a group
             asked |= {"compositions": case["compose"], "group": case["group"] or 1}
         base = inputs.guarantee(described, optional=True)
-    # a further run would have the noise that is sought
-    return _watched("planning:plan", base, **asked, **_laws(case, base), **_scored(case), **_priced(case, run))
+    return _watched("planning:plan", base, **asked, **_laws(case, base), **_scored(case), **_priced(case))
 
 
 def _laws(case: Case, base: Any) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def laws_named(case: Case) -> list[dict[str, Any]] | None:
     return [law | {"pmf": read_pmf(law["pmf"])} if isinstance(law.get("pmf"), str) else law for law in laws] or None
 
 
-def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
+def release(case: Case) -> dict[str, Any]:
     """Keyword arguments of the privacy questions: only what was given."""
     out = {key: case[key] for key in ("searches", "density", "examples", "unit", "subset") if case[key] is not None}
     case.require(
@@ -198,17 +198,14 @@ def release(case: Case, base: Guarantee | None) -> dict[str, Any]:
           for key in ("subset", "density")),
     )  # fmt: skip
     if "then" in case.given:
-        out["then"] = [_then(case, item, base) for item in case["then"]]
+        out["then"] = [_then(case, item) for item in case["then"]]
     return out | ({"then_on": case["then_on"]} if "then_on" in case.given else {})
 
 
-def _then(case: Case, item: Case | str, base: Guarantee | None) -> Guarantee:
+def _then(case: Case, item: Case | str) -> Guarantee | str:
     """What is released after the search: ``run``, a mapping of options, or ``NAME=VALUES`` as on the command line."""
     if isinstance(item, str) and item.strip() == "run":
-        if base is None:
-            case.refuse("then", "there is no run to repeat: name the guarantee, e.g. gaussian=5")
-        # the winner is chosen by the data: a further run of it costs what the dearest setting does
-        return Mixture(base.parts, None, base.names) if isinstance(base, Mixture) else base
+        return "run"
     if isinstance(item, str):  # a file's name or points are the whole rest, numbers are separated by commas
         name, equals, rest = item.partition("=")
         key, label = name.strip().removeprefix("--").replace("-", "_"), case.label("then")

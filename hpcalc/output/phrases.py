@@ -99,5 +99,5 @@ def in_words(key: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if key == "then":
-        return "; ".join(map(run_words, value))
+        return "; ".join("one more run" if part == "run" else run_words(part) for part in value)
     return run_words(value) if key in ("base", "from") else law_words(value) if key == "law" else spelled(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from hpcalc.conversion import RULES, log_of_delta
 from hpcalc.errors import InvalidInput, require
 from hpcalc.files import shipped
 from hpcalc.guarantees import Guarantee, checked_guarantee
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.laws import Adaptive, AnyRuns, Law, RunCount
 from hpcalc.questions.rows import known
 
@@ -37,7 +38,7 @@ class Asked:
     orders: Sequence[float] | None = None
     searches: int = 1
     subset: float | None = None
-    then: Sequence[Guarantee] = ()
+    then: Sequence[Guarantee | str] = ()
     then_on: str = "all"
     density: tuple[float, float] | None = None
     examples: int | None = None
@@ -47,7 +48,7 @@ class Asked:
         named_by(self.method)
         self.orders = None if self.orders is None else tuple(map(float, self.orders))
         self.log_delta, self.delta = log_of_delta(self.delta), float(self.delta)
-        self.then = tuple(map(checked_guarantee, self.then))
+        self.then = tuple(part if part == "run" else checked_guarantee(part) for part in self.then)
         low, high = self.density or (1.0, 1.0)
         rest = self.then_on == "rest" and (self.subset is None or not self.then)
         share = self.subset is None or 0.0 < self.subset < 1.0
@@ -62,6 +63,17 @@ class Asked:
             ("density", self.density, 0.0 < low <= 1.0 <= high, "give LOW and HIGH with 0 < LOW <= 1 <= HIGH"),
             ("examples", self.examples, self.examples is None or self.examples >= 1, "give a number >= 1"),
         )
+
+    def beside(self, base: Guarantee) -> Asked:
+        """The same with ``base`` itself where ``then`` says ``"run"``: one more run of it."""
+        # the winner is chosen by the data: a further run of it costs what the dearest setting does
+        again = Mixture(base.parts, None, base.names) if isinstance(base, Mixture) else base
+        return replace(self, then=[again if part == "run" else part for part in self.then]) if self.then else self
+
+    @property
+    def after(self) -> tuple[Guarantee, ...]:
+        """What is released after the search, where no run is left to be named."""
+        return tuple(map(checked_guarantee, self.then))
 
     @property
     def plain(self) -> bool:
@@ -93,7 +105,7 @@ class Asked:
         return known(
             searches=self.searches if self.searches > 1 else None,
             subset=self.subset,
-            then=[part.describe() for part in self.then] or None,
+            then=[part if isinstance(part, str) else part.describe() for part in self.then] or None,
             then_on=self.then_on if self.subset is not None and self.then else None,
             density=None if self.density is None else list(self.density),
             unit=self.unit,

@@ -231,7 +231,7 @@ def plan(
     echo = rows.known(mean=mean, compositions=compositions, sampling_rate=rate, steps=steps, target_success=success,
                       max_runs_p95=late, success_rate=success_rate)  # fmt: skip
     notes = _not_used(named) if kind == "runs" else ()
-    return PlanResult(base, cost.asked, tuple(found), aims, target, order, echo, notes)
+    return PlanResult(base, ask.asked if kind in NOISES else cost.asked, tuple(found), aims, target, order, echo, notes)
 
 
 def _noisy(

@@ -96,7 +96,7 @@ def everything(
     for bit in bin(asked.searches)[3:]:  # by doubling
         pair = composed(pair, pair, floor=floor)
         pair = composed(pair, search, floor=floor) if bit == "1" else pair
-    final = pair_of(compose(*asked.then), tolerance) if asked.then else None
+    final = pair_of(compose(*asked.after), tolerance) if asked.then else None
     curves = tuple(_curves(bounds, asked)) if asked.subset is None else ()
     if asked.subset is not None and final is not None and asked.then_on == "rest":
         return Everything(then_on_the_rest(pair, final, asked.subset, floor=floor), curves)
@@ -108,7 +108,7 @@ def _curves(bounds: Sequence[Bound], asked: Asked) -> Iterator[RenyiCurve]:
     """Rényi curves of all searches and of what follows them."""
 
     def whole(one: RenyiCurve) -> RenyiCurve:
-        return RenyiCurve(lambda orders: _sum(asked.searches * one.rdp(orders), asked.then, orders), one.orders)
+        return RenyiCurve(lambda orders: _sum(asked.searches * one.rdp(orders), asked.after, orders), one.orders)
 
     for bound in bounds:
         # a curve that holds outside an event only does not add up like the others

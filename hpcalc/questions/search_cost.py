@@ -132,6 +132,9 @@ class BoundResult(Priced):
 
     def document(self) -> dict[str, Any]:
         best, search = self.best, None if self.search is None else {"epsilon": upper(self.search)}
+        rows: dict[str, Evaluated] = {}  # a method that looks at the guarantee in two ways has one row
+        for item in self.bounds:
+            rows[item.method] = min(rows.get(item.method, item), item, key=lambda row: row.epsilon)
         paid = self.composition and {"runs": self.composition[0], "epsilon": upper(self.composition[1])}
         return {
             **head("bound"), "base": self.base.describe(), "law": law_document(self.runs), **self.asked.document(),
@@ -140,7 +143,7 @@ class BoundResult(Priced):
             "single_run": {"epsilon": upper(self.single_run.value)}, **known(composition=paid),
             "lower_bound": _lower_document(self.lower, self.asked.no_mechanism),
             **known(search=search, candidates=list(self.candidates) or None), **self.limit(),
-            "bounds": [item.document() for item in self.bounds], "rdp": self.rdp_curve(),
+            "bounds": [row.document() for row in rows.values()], "rdp": self.rdp_curve(),
             "assumptions": list(assumptions(self.base, self.runs, self.asked)), "warnings": list(self.warnings),
             **({"explain": _explanation(self)} if self.explain else {}),
         }  # fmt: skip
@@ -185,7 +188,7 @@ def bound(
     lower: bool = True,
     searches: int = 1,
     subset: float | None = None,
-    then: Sequence[Guarantee] = (),
+    then: Sequence[Guarantee | str] = (),
     then_on: str = "all",
     density: tuple[float, float] | None = None,
     examples: int | None = None,
@@ -216,8 +219,8 @@ def bound(
         Also evaluate what stands beside the answer: explicit mechanisms for a lower bound, and every run paid for.
     searches, subset : int, float
         So many searches with a K of their own, each released, on a Poisson sample of the records of rate ``subset``.
-    then, then_on : sequence of Guarantee, {"all", "rest"}
-        Released after the searches, of all records or of those outside the sample.
+    then, then_on : sequence of Guarantee or "run", {"all", "rest"}
+        Released after the searches, of all records or of those outside the sample; ``"run"``: one more run.
     density : tuple of (float, float), optional
         Least and largest density of a run's proposals relative to one fixed prior: adaptive searches.
     examples, unit : int, str
@@ -248,8 +251,9 @@ def search_cost(
     base: Guarantee, runs: RunCount, asked: Asked, lower: bool = True, progress: Progress | None = None
 ) -> BoundResult:
     """The same, of what was asked."""
+    asked = asked.beside(checked_guarantee(base))
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
-    sources = asked.bounds(checked_guarantee(base), runs)
+    sources = asked.bounds(base, runs)
     found, best = _evaluated(sources, asked)
     given = chosen(base) if isinstance(runs, AnyRuns) else base
     single = EveryRun(given, 1).epsilon(log_delta, rule)

@@ -121,10 +121,11 @@ class Solution:
     value: float | None = None  # at most six significant digits
     beyond: float | None = None  # the next value, one unit in the last digit bolder, that fails
 
-    @property
-    def law(self) -> tuple[str, str]:
-        """The law, in words and to nine digits of its mean; the same for what is one law but for the last digits."""
-        return self.family.label, "" if self.runs is None else f"{self.runs.mean:.9g}"
+    def same_law(self, other: Solution) -> bool:
+        """Whether both laws are one, but for the last digits of a scale."""
+        if self.runs is None or other.runs is None or self.family.scale is None:
+            return self.runs == other.runs
+        return self.family.label == other.family.label and f"{self.runs.mean:.9g}" == f"{other.runs.mean:.9g}"
 
     def fields(self, aims: Aims, *percents: int, lower: bool = False) -> dict[str, Any]:
         """The law, how long the search takes, what it costs and what it finds, under the published keys."""
@@ -242,7 +243,7 @@ def solve_noise(ask: Accountant, runs: RunCount, kind: str, one_run: Callable[[f
 
 def solve_subset(ask: Accountant, base: Guarantee, runs: RunCount) -> Solution:
     """The sampling rate of the records at which a search and what follows it cost least, within the target if any."""
-    asked, family = ask.asked, family_of(runs)
+    asked, family = ask.asked.beside(base), family_of(runs)
     bounds = asked.bounds(base, runs)
     # the search is the same at every rate; what follows it is rough until the rate is found
     priced = bounds and (asked.delta > 0.0 or base.pure_epsilon < math.inf)
