@@ -251,9 +251,8 @@ def epsilon_at(base: Guarantee, log_delta: float, rule: str = "best", orders: Ar
         answer = Conversion(epsilon_from_profile(base.log_profile, log_delta), EXACT_PROFILE)
     else:
         answer = epsilon_from_rdp(base, log_delta, rule, orders)
-        beside = getattr(base, "by_losses", None) if rule in ("best", "exact") else None
-        if beside is not None:
-            known = epsilon_from_profile(beside.log_profile, log_delta)
+        for view in base.views[1:] if rule in ("best", "exact") else ():
+            known = epsilon_from_profile(view.log_profile, log_delta)
             answer = Conversion(known, EXACT_PROFILE) if known < answer.value else answer
     if rule in ("best", "exact") and _log(base.slack) <= log_delta:
         stated = base.core.pure_epsilon  # a search for it would round up
@@ -273,9 +272,8 @@ def delta_at(base: Guarantee, epsilon: float, rule: str = "best", orders: Array 
     if rule in ("best", "exact") and base.exact_profile:
         return Conversion(min(float(base.log_profile(np.array([epsilon]))[0]), 0.0), EXACT_PROFILE)
     answer = delta_from_rdp(base, epsilon, rule, orders)
-    beside = getattr(base, "by_losses", None) if rule in ("best", "exact") else None
-    if beside is not None:
-        known = float(beside.log_profile(np.array([epsilon]))[0])
+    for view in base.views[1:] if rule in ("best", "exact") else ():
+        known = float(view.log_profile(np.array([epsilon]))[0])
         answer = Conversion(known, EXACT_PROFILE) if known < answer.value else answer
     return replace(answer, value=max(answer.value, -sys.float_info.max))  # beyond the doubles it is not 0 either
 

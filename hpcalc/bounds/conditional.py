@@ -24,6 +24,8 @@ import numpy as np
 from hpcalc.bounds.bound import ProfileBound
 from hpcalc.conversion import EXACT_PROFILE, PURE, Conversion
 from hpcalc.guarantees import Guarantee
+from hpcalc.guarantees.curves import CurveBase
+from hpcalc.guarantees.guarantee import smallest
 from hpcalc.laws import RunCount, Threshold
 from hpcalc.logspace import Array, Mask, Prob, log1mexp, logsubexp
 
@@ -153,8 +155,14 @@ class RefinedConditional(ProfileBound):
                 return np.log(np.maximum(-np.expm1(np.minimum(epsilons - log_g, 0.0)), 0.0)) + log_a
 
         # below this mass δ is less than exp(-700)
-        top, _ = search(self.base.region, self.accept, score, -700.0, 1e-4)
+        top, _ = search(self._near_region, self.accept, score, -700.0, 1e-4)
         return np.where(epsilons[:, 0] >= self.pure_epsilon, -math.inf, np.minimum(top + 1e-12, 0.0))
+
+    def _near_region(self, rank: Prob) -> Prob:
+        """V, of a curve by the lines that bound it: near enough for a profile, and a tenth of the work."""
+        if not isinstance(self.base.core, CurveBase):
+            return self.base.region(rank)
+        return smallest(Guarantee.region(view, rank) for view in self.base.views)
 
     def epsilon(self, log_delta: float, rule: str = "best") -> Conversion:
         if log_delta == -math.inf:

@@ -32,7 +32,7 @@ from hpcalc.bounds.cells import CUTS, DEPTH, MARGIN, Search, falls, rank_of, spr
 from hpcalc.bounds.polygon import Points, Polygon, between, chords, losers, share_out, winners
 from hpcalc.bounds.renyi import rdp_of_profiles, refined_renyi
 from hpcalc.conversion import Conversion
-from hpcalc.guarantees import Composition, Guarantee
+from hpcalc.guarantees import Guarantee
 from hpcalc.guarantees.tradeoff import Tradeoff
 from hpcalc.laws import BestOfK, Law, RunCount
 from hpcalc.logspace import Array, Indices, Prob, distinct, logsubexp
@@ -426,8 +426,6 @@ class ExactBound(ProfileBound):
 
 
 def bounds(guarantee: Guarantee, law: RunCount, orders: Array | None = None) -> Iterator[ExactBound]:
-    """Where K is a law of best-of-K; curves beside mechanisms are looked at in two ways, neither always better."""
+    """Where K is a law of best-of-K, of every view of the guarantee."""
     if isinstance(law, BestOfK):
-        yield ExactBound(guarantee, law)
-        if isinstance(guarantee, Composition) and guarantee.by_losses is not None:
-            yield ExactBound(guarantee.by_losses, law)
+        yield from (ExactBound(view, law) for view in guarantee.views)

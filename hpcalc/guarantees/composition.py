@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcalc.errors import InvalidInput, checked_number
 from hpcalc.guarantees.curves import ZCDP
-from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_guarantee, checked_orders, sentences
+from hpcalc.guarantees.guarantee import Guarantee, checked_count, checked_guarantee, checked_orders, sentences, smallest
 from hpcalc.guarantees.mechanisms import Gaussian, PureDP
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.search import pair_of
@@ -130,7 +130,7 @@ class Composition(WithCore):
     Rényi curves add. Gaussians merge into one Gaussian, zCDP and Gaussian parts into one zCDP guarantee, the δ of
     (ε, δ) parts is set aside (:attr:`slack`), and anything else composes by a convolved privacy-loss distribution
     where that is not too large, else through the summed Rényi curve. Curves beside mechanisms compose in both ways
-    (:attr:`by_losses`), and the better one counts.
+    (:attr:`views`), and the better one counts.
     """
 
     parts: tuple[tuple[Guarantee, int], ...]
@@ -171,29 +171,25 @@ class Composition(WithCore):
         return Convolution(tuple(cores))
 
     @cached_property
-    def by_losses(self) -> Composition | None:
-        """The same by privacy losses, a pair in the place of all curves; None where there are none or nothing else."""
+    def views(self) -> tuple[Guarantee, ...]:
+        """Of parts of which some are curves alone: curves that add, and losses that compose, a pair for the curves."""
         curves = tuple(use for use in self.parts if use[0].core.loss_steps() is None)
         others = tuple(use for use in self.parts if use not in curves)
         if not curves or all(part.core.pure_epsilon == 0.0 for part, _ in others):
-            return None
-        out = Composition((*others, (_pair_of_curves(curves), 1)))
-        return out if out.exact_profile else None
+            return (self,)
+        losses = Composition((*others, (_pair_of_curves(curves), 1)))
+        return (self, losses) if losses.exact_profile else (self,)
 
     def _log_profile(self, t: Array) -> Array:
-        own, other = super()._log_profile(t), self.by_losses
-        return own if other is None else np.minimum(own, other._log_profile(t))
+        known = [super()._log_profile(t), *(view._log_profile(t) for view in self.views[1:])]
+        return np.asarray(np.min(known, axis=0), dtype=float)
 
     def log_profile_of(self, direction: int, t: Array | float) -> Array:
-        own, other = super().log_profile_of(direction, t), self.by_losses
-        return own if other is None else np.minimum(own, other.log_profile_of(direction, t))
+        known = [super().log_profile_of(direction, t), *(view.log_profile_of(direction, t) for view in self.views[1:])]
+        return np.asarray(np.min(known, axis=0), dtype=float)
 
     def region(self, rank: Prob) -> Prob:
-        own = super().region(rank)
-        if self.by_losses is None:
-            return own
-        other = self.by_losses.region(rank)
-        return Prob(np.minimum(own.log_u, other.log_u), np.maximum(own.log_q, other.log_q))
+        return smallest([super().region(rank), *(view.region(rank) for view in self.views[1:])])
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]

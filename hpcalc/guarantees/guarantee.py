@@ -60,6 +60,11 @@ class Guarantee(ABC):
     loss_attained: bool = True
 
     @property
+    def views(self) -> tuple[Guarantee, ...]:
+        """Guarantees that all hold and together say what this one does: itself first."""
+        return (self,)
+
+    @property
     def directions(self) -> tuple[int, ...]:
         """The directions that say all."""
         return (0,) if self.symmetric else (0, 1)
@@ -155,6 +160,12 @@ class Guarantee(ABC):
     def region_tolerance(self) -> float:
         """Relative error of ``log_v`` that ``region`` may have (it then errs upwards)."""
         return 1e-13 if self.exact_profile else 1e-8
+
+
+def smallest(images: Iterable[Prob]) -> Prob:
+    """What several regions allow together, from their images of the same ranks."""
+    log_u, log_q = zip(*images, strict=True)
+    return Prob(np.min(log_u, axis=0), np.max(log_q, axis=0))
 
 
 def over_parts(name: str, join: Callable[[Iterable[Any]], Any]) -> Any:

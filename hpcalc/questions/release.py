@@ -70,11 +70,11 @@ class Everything(Bound):
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
     """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta."""
     floor = _floor(log_delta)
-    exact = [bound for bound in bounds if isinstance(bound, ExactBound)]
+    ranked = sorted(bounds, key=lambda bound: bound.epsilon(log_delta).value)
+    exact = [bound for bound in ranked if isinstance(bound, ExactBound)][:1]
     # Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller
     alone = any(bound.attained for bound in exact)
-    others = [bound for bound in bounds if not (alone or isinstance(bound, ExactBound))]
-    least = [bound.log_profile for bound in sorted(others, key=lambda bound: bound.epsilon(log_delta).value)[:1]]
+    least = [bound.log_profile for bound in ranked if not (alone or isinstance(bound, ExactBound))][:1]
 
     def profile(side: int) -> Callable[[Array], Array]:
         known = [*(one.profile_of(side, floor) for one in exact), *least]
