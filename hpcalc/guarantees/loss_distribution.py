@@ -95,6 +95,10 @@ def composed_losses(
         return _attained(law, losses.step)
     log_p = law.log_p + _SUMS
     above, below = np.logaddexp(law.ends, LOG_TAIL + math.log(2.0))  # losses that left the grid count as infinite
+    # upper bounds on all masses are 1 together, or doubles have lost some of them
+    wholes = np.append(log_p, above), np.append(log_p - law.loss, below)
+    if any(float(logsumexp(whole)) < 0.0 for whole in wholes[: 1 if symmetric else 2]):
+        return None
     ahead = _nodes(law.loss, log_p, above)
     back = ahead if symmetric else _nodes(-law.loss[::-1], (log_p - law.loss)[::-1], below)
     return DominatingPair(*least_masses(ahead, back))
@@ -289,9 +293,9 @@ def _split(losses: Losses, *, up: bool) -> tuple[Losses, Array, Array, int | Non
     small.log_mass[rows, column:] = -_INF
     number, shift = uses[rows] @ weight[rows, column:], 0.0
     if up:
-        inside = np.sum(weight[:, :column], axis=1)
-        back = np.sum(weight[:, :column] * np.exp(-losses.loss[:column]), axis=1)
-        number, shift = number / float(np.min(inside)), max(float(np.max(np.log(back / inside))), 0.0) + 1e-15
+        inside = logsumexp(losses.log_mass[:, :column], axis=1)
+        back = logsumexp(losses.log_mass[:, :column] - losses.loss[:column], axis=1)
+        number, shift = number / math.exp(float(np.min(inside))), max(float(np.max(back - inside)), 0.0) + 1e-15
     with np.errstate(divide="ignore"):
         return small, losses.loss[column:], np.log(number), int(rows[0]) if alike or not up else None, shift
 

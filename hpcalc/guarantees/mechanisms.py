@@ -119,8 +119,10 @@ class PureDP(_Mechanism):
 
     def loss_tails(self, loss: Array) -> Tails:
         """Losses ε and -ε."""
-        p_above, q_above = (_within(loss, self.epsilon, -softplus(x)) for x in (-self.epsilon, self.epsilon))
-        return Tails(p_above, log1mexp(p_above), q_above, log1mexp(q_above))
+        often, rarely = -softplus(-self.epsilon), -softplus(self.epsilon)
+        p_above, q_above = (_within(loss, self.epsilon, (0.0, x, -_INF)) for x in (often, rarely))
+        p_below, q_below = (_within(loss, self.epsilon, (-_INF, x, 0.0)) for x in (rarely, often))
+        return Tails(p_above, p_below, q_above, q_below)
 
 
 @dataclass(frozen=True)
@@ -254,14 +256,15 @@ class Laplace(_Mechanism):
         """P = Laplace at 0, Q = Laplace at 1 (scale 1/c): the loss is ``c (1 - 2x)`` on [0, 1], c or -c outside."""
         c = self.loss
         place = np.clip(loss, -c, c)
-        p_below = np.where(loss < -c, -_INF, np.where(loss >= c, 0.0, -_LOG2 - 0.5 * (c - place)))
-        q_above = _within(loss, c, -_LOG2 - 0.5 * (c + place))
+        p_below = _within(loss, c, (-_INF, -_LOG2 - 0.5 * (c - place), 0.0))
+        q_above = _within(loss, c, (0.0, -_LOG2 - 0.5 * (c + place), -_INF))
         return Tails(log1mexp(p_below), p_below, q_above, log1mexp(q_above))
 
 
-def _within(loss: Array, at: float, inside: Array) -> Array:
-    """Log-probability of ``L > loss`` for a loss within [-at, at]."""
-    return np.asarray(np.where(loss < -at, 0.0, np.where(loss >= at, -_INF, inside)), dtype=float)
+def _within(loss: Array, at: float, values: tuple[float, Array, float]) -> Array:
+    """A tail of a loss within [-at, at]: before these, between them and from the last on."""
+    before, inside, after = values
+    return np.asarray(np.where(loss < -at, before, np.where(loss >= at, after, inside)), dtype=float)
 
 
 _TAYLOR = [1.0 / math.factorial(k) for k in range(12, 1, -1)]

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from hpcalc.bounds.renyi import enclosure
-from hpcalc.guarantees import ZCDP, Gaussian, Laplace, PureDP, cks_log_delta, compose, loss_grid
+from hpcalc.conversion import epsilon_at
+from hpcalc.guarantees import (
+    ZCDP,
+    Gaussian,
+    Laplace,
+    ProfileCurve,
+    PureDP,
+    RDPCurve,
+    cks_log_delta,
+    compose,
+    loss_grid,
+)
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.pair import DominatingPair
@@ -89,6 +100,17 @@ def test_a_part_that_reveals_next_to_nothing_changes_next_to_nothing(parts):
     assert whole.epsilon == pytest.approx(alone.epsilon, rel=2e-3)
     assert whole.lower.epsilon <= whole.epsilon
     assert whole.epsilon >= alone.lower.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [DPSGD(0.01, 1.0, 100), Gaussian(3.0), Laplace(2.0), RDPCurve({1.01: 1.0})], ids=repr)
+def test_a_part_of_huge_loss_keeps_it(other):
+    # masses that doubles do not hold were lost, and beside DP-SGD epsilon was 0
+    for epsilon in (746.0, 1e7):
+        for part in (PureDP(epsilon), ProfileCurve({epsilon: 0.0}), Laplace(1.0 / epsilon), Gaussian(epsilon**-0.5)):
+            with np.errstate(over="raise", invalid="raise"):
+                whole = epsilon_at(compose(part, other), math.log(1e-5)).value
+            assert whole >= epsilon_at(part, math.log(1e-5)).value * (1.0 - 1e-6)
 
 
 @pytest.mark.slow
