@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from statements import corollary_16, corollary_21, proposition_17
 
+from hpcalc import AtLeastOne, AtMost, Binomial, FinitePmf, Fixed, Poisson, Threshold, TruncatedNegativeBinomial
 from hpcalc.bounds.bound import RenyiBound, monotone
 from hpcalc.bounds.paper import (
     bounds,
@@ -26,16 +27,6 @@ from hpcalc.bounds.paper import (
 )
 from hpcalc.conversion import RenyiCurve, epsilon_at, epsilon_from_rdp
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, PureDP, RDPCurve
-from hpcalc.laws import (
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    FinitePmf,
-    Fixed,
-    Poisson,
-    Threshold,
-    TruncatedNegativeBinomial,
-)
 
 LOG = math.log
 

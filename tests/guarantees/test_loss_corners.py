@@ -8,19 +8,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from hpcalc import ZCDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.bounds.renyi import enclosure
 from hpcalc.conversion import epsilon_at
-from hpcalc.guarantees import (
-    ZCDP,
-    Gaussian,
-    Laplace,
-    ProfileCurve,
-    PureDP,
-    RDPCurve,
-    cks_log_delta,
-    compose,
-    loss_grid,
-)
+from hpcalc.guarantees import cks_log_delta, loss_grid
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
 from hpcalc.guarantees.pair import DominatingPair

@@ -9,24 +9,9 @@ import numpy as np
 import pytest
 from law_oracle import LAWS, TNB
 
-from hpcalc import catalog
+from hpcalc import AnyRuns, AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Geometric, Poisson, catalog
 from hpcalc.errors import InvalidInput
-from hpcalc.laws import (
-    AnyRuns,
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Geometric,
-    Logarithmic,
-    Poisson,
-    RunCount,
-    Threshold,
-    make_law,
-    parse_law,
-)
+from hpcalc.laws import Logarithmic, RunCount, Threshold, make_law, parse_law
 from hpcalc.laws.family import DEFAULT_FAMILIES, families_of, family_of
 
 ONE = {"poisson": "mu=3", "tnb": "eta=0.5,gamma=0.1", "geometric": "gamma=0.1", "logarithmic": "gamma=0.1",

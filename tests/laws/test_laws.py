@@ -10,21 +10,9 @@ import numpy as np
 import pytest
 from law_oracle import LAWS, RANKS, TNB, close, exact_pmf, log_or_none, rank_of
 
+from hpcalc import Adaptive, AnyRuns, AtLeastOne, AtMost, Binomial, Clamped, FinitePmf, Fixed, Poisson, Threshold
 from hpcalc.errors import InvalidInput
-from hpcalc.laws import (
-    Adaptive,
-    AnyRuns,
-    AtLeastOne,
-    AtMost,
-    Binomial,
-    Clamped,
-    FinitePmf,
-    Fixed,
-    Poisson,
-    Threshold,
-    TruncatedNegativeBinomial,
-    modified,
-)
+from hpcalc.laws import TruncatedNegativeBinomial, modified
 from hpcalc.logspace import ONE, ZERO, Prob, logsumexp
 
 ETAS = (-1 + 1e-12, -1 + 1e-6, -0.99, -0.5, -1e-5, -1e-12, 0.0, 1e-17, 1e-12, 1e-6, 0.24, 0.5, 1.0, 2.0, 30.5, 1e6)
