@@ -33,7 +33,9 @@ def render(
         stream |= {"width": width, "colour": colour, "quiet": quiet}
     elif format in ("yaml", "json", "csv"):
         document = resolve_name("hpcalc.output.digits.rounded")(document, frozenset(echo))
-    return str(resolve_name(_WRITERS[format])(document, **stream))
+    text = str(resolve_name(_WRITERS[format])(document, **stream))
+    # the others escape what is no text where they write it
+    return resolve_name("hpcalc.output.streams.printable")(text) if format in ("csv", "markdown", "statement") else text
 
 
 def show(answer: Any, how: str, path: str | None = None) -> Any:

@@ -18,6 +18,11 @@ _NAMES = {
 }  # fmt: skip
 
 
+def printable(text: str) -> str:
+    """A text without control characters: a name must not send escape codes."""
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
 def legible(text: str, encoding: str) -> str:
     """The text with every character the encoding lacks replaced: Greek letters by their names, the rest by escapes."""
     try:
@@ -34,7 +39,7 @@ def complain(text: str) -> None:
     if sys.stderr is None:  # then its descriptor may be another file's
         return
     try:
-        sys.stderr.write(legible(text.rstrip("\n"), getattr(sys.stderr, "encoding", None) or "ascii") + "\n")
+        sys.stderr.write(legible(printable(text.rstrip("\n")), getattr(sys.stderr, "encoding", None) or "ascii") + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         discard(2)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpcalc.output.blocks import Block, Grid, Headline, Notes, view
-from hpcalc.output.streams import legible
+from hpcalc.output.streams import legible, printable
 
 _FALLBACK_WIDTH = 100  # of sentences in a pipe or a file; grids there are as wide as they are
 _UNLIMITED = 10_000
@@ -41,9 +41,8 @@ def _parts(block: Block, encoding: str, width: int | None) -> Iterator[Text | Ta
     """The lines of a block, its table as one part."""
 
     def say(text: str) -> str:
-        """What the stream can show, without control characters: a name must not send escape codes."""
-        safe = "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
-        return legible(safe, encoding)
+        """What the stream can show."""
+        return legible(printable(text), encoding)
 
     if isinstance(block, Headline):
         style = {None: "bold", True: "bold green", False: "bold red"}[block.good]
