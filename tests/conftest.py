@@ -12,6 +12,8 @@ import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does: threads of two workers would only wait
 
+import numpy as np
+
 import hpcalc as hp
 
 LAWS: tuple[hp.RunCount, ...] = (
@@ -70,3 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         elif item.get_closest_marker("slow") is None:
             seen.add(name)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(21)

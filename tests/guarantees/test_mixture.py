@@ -18,11 +18,6 @@ from hpcalc.lower import lower_bound
 from hpcalc.lower.conditional import conditional_lower_bound
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(22)
-
-
 def random_mixture(rng):
     parts = [random_two(rng) for _ in range(int(rng.integers(2, 5)))]
     weights = rng.dirichlet(np.ones(len(parts))) + 1e-9

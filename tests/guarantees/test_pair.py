@@ -16,11 +16,6 @@ from hpcalc.guarantees.search import composed, pair_of
 from hpcalc.logspace import Prob
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(20)
-
-
 def test_profile_is_the_hockey_stick_divergence_of_the_two_laws(rng):
     for _ in range(150):
         two = random_two(rng)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from enumerated import as_pair, excess, random_two, sampled_then_all, sampled_then_rest, weakened
 
@@ -12,11 +11,6 @@ from hpcalc.conversion import epsilon_from_profile
 from hpcalc.guarantees import Gaussian, PureDP, sampled
 from hpcalc.guarantees.sampled import on_a_sample, then_on_the_rest
 from hpcalc.guarantees.search import composed, pair_of
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(23)
 
 
 def check(rng, tight: float | None) -> None:

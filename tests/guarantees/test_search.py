@@ -18,11 +18,6 @@ from hpcalc.laws import Poisson
 from hpcalc.questions.search_cost import bound
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(21)
-
-
 def dominating_pair(*sides):
     return DominatingPair(*least_masses(*sides))
 
