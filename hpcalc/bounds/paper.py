@@ -163,6 +163,11 @@ class EveryRun(Bound):
             return self.base.every_run
         return repeat(self.base, self.count)
 
+    @property
+    def curve(self) -> RenyiCurve:
+        """The sum of the runs' curves."""
+        return RenyiCurve(self._all.rdp, self._all.orders)
+
     def rdp(self, orders: Array) -> Array | None:
         return self._all.rdp(orders)
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from hpcalc.bounds import Bound, RenyiBound
 from hpcalc.bounds.exact import ExactBound
+from hpcalc.bounds.paper import EveryRun
 from hpcalc.bounds.renyi import RefinedRenyi
 from hpcalc.conversion import EXACT_PROFILE, Conversion, RenyiCurve, epsilon_from_profile, epsilon_from_rdp
 from hpcalc.errors import NoFiniteBound
@@ -112,7 +113,7 @@ def _curves(bounds: Sequence[Bound], asked: Asked) -> Iterator[RenyiCurve]:
 
     for bound in bounds:
         # a curve that holds outside an event only does not add up like the others
-        if isinstance(bound, RenyiBound) and bound.curve.log_added_delta == -math.inf:
+        if isinstance(bound, (RenyiBound, EveryRun)) and bound.curve.log_added_delta == -math.inf:
             order = epsilon_from_rdp(whole(bound.curve), asked.log_delta).order
             if isinstance(bound, RefinedRenyi) and order is not None:
                 bound = bound.sharpened(np.array([order]))

@@ -13,6 +13,7 @@ import pytest
 from hpcalc import ZCDP, ApproxDP, FinitePmf, Fixed, Gaussian, PureDP, Threshold, bound, compare, make_law, plan
 from hpcalc.errors import ExitCode, InvalidInput, NoFiniteBound, TargetOutOfReach
 from hpcalc.files import shipped
+from hpcalc.laws import AnyRuns
 from hpcalc.output import render
 from hpcalc.questions.release import total
 
@@ -56,6 +57,8 @@ def test_everything_pure_has_an_answer_without_delta() -> None:
     sampled = {"subset": 0.5}, math.log(0.5 + 0.5 * math.exp(search))
     for options, expected in (two, sampled, ({"then": [PureDP(0.1)]}, search + 0.1)):
         assert expected * (1.0 - 1e-12) <= bound(base, law, delta=0.0, **options).epsilon <= expected * (1.0 + 1e-7)
+    every, one_more = (bound(ZCDP(0.1), AnyRuns(k), then=[ZCDP(0.1)] * (4 - k), lower=False).epsilon for k in (4, 3))
+    assert every <= one_more <= every * (1.0 + 1e-6)
     assert "give a larger delta" in (bound(base, law, delta=0.0, then=[_RUN]).reason or "")
 
 
