@@ -201,12 +201,15 @@ def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: 
         value = np.maximum(np.nan_to_num(curve.rdp(orders), nan=_INF, posinf=_INF), 0.0)
         run = RDPCurve(orders.tolist(), value.tolist())
     tolerance = max(run.region_tolerance, 1e-12)
-    z = np.linspace(min(-gap - 1e-6 * max(gap, 1.0), -1.0), 40.0, 257)
+    low = min(-gap - 1e-6 * max(gap, 1.0), -1.0)
+    z = np.linspace(max(low, -60.0), 40.0, 257)
+    z = np.concatenate([-np.geomspace(60.0, -low, 129)[:0:-1], z]) if low < -60.0 else z
     for _ in range(11):
         rank = Prob.from_logit(z)
         log_u, log_v = rank.log_u, run.region(rank).log_u
-        best = int(np.argmax(score(log_u, log_v)))
-        left, right = max(best - 1, 0), min(best + 1, z.size - 1)
+        value = score(log_u, log_v)
+        best = np.flatnonzero(value == np.max(value))  # more than one where V is flat
+        left, right = max(int(best[0]) - 1, 0), min(int(best[-1]) + 1, z.size - 1)
         z = np.linspace(z[left], z[right], 17)
     top = np.minimum(log_v[right] + 2.0 * (tolerance * np.abs(log_v[right]) + 1e-14), 0.0)
     return float(score(log_u[left], top))

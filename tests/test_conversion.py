@@ -29,6 +29,7 @@ from hpcalc.conversion import (
 )
 from hpcalc.errors import InvalidInput, NoFiniteBound
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc.guarantees.mixture import Mixture
 
 LOG = math.log
 LOG10 = math.log(10.0)
@@ -419,6 +420,7 @@ def test_one_run_says_why_nothing_is_finite():
         (ApproxDP(0.5, 1e-6), "cks", "base alone fails"),
         (ProfileCurve({1.0: 1e-5}), "best", "base alone fails with probability 1e-05"),
         (ZCDP(math.inf), "exact", "no finite privacy guarantee"),
+        (Mixture((compose(ProfileCurve({1.0: 1.0}), RDPCurve({2.0: 0.1})), ZCDP(0.1))), "best", "no finite privacy"),
         (compose(ZCDP(0.1), ApproxDP(0.0, 1e-7)), "best", "base alone fails with probability 1e-07"),
     ):
         with pytest.raises(NoFiniteBound, match=why):

@@ -73,7 +73,7 @@ class Mechanism:
         """
         use = won.x[1:] <= lost.x_rest
         for ends, above in ((won.x, won.x_rest), (won.w, won.w_rest)):
-            use &= (between(ends, above) > _THIN * np.minimum(ends[1:], above[:-1])) | (ends[1:] == 0.0)
+            use &= (between(ends, above) > _THIN * ends[1:]) | (ends[1:] == 0.0)
 
         def blocks(ends: Array, before: Array, rest: Array, density: Callable[[Prob], Array]) -> Array:
             lo, hi = (rank_of(part[use], before[use], rest[use]) for part in (ends[:-1], ends[1:]))
@@ -167,7 +167,9 @@ class Direction:
             return 0.0
         made = self._mechanism(search, found.before, self.inner)
         # what doubles call 0 has at most this probability
-        return Mechanism(made.log_a, np.maximum(made.log_b, self.law.log_mean - 690.0)).epsilon(log_delta)
+        low = Mechanism(made.log_a, np.maximum(made.log_b, self.law.log_mean - 690.0)).epsilon(log_delta)
+        # likelihood ratios of blocks are told to 1e-9, which counts where delta is below the rounding of a probability
+        return low if log_delta > -30.0 else max(low - 1e-8, 0.0)
 
     def estimate(self, log_delta: float) -> float:
         """ε of the best path on few pieces: no bound."""

@@ -158,7 +158,7 @@ class Convolution(CurveBase):
         if self.pair is None:
             return self.log_profile(t)
         log_delta = self.pair.log_profile_of(direction, t)
-        end = (t >= 0.0) & ((log_delta < -60.0) | (t > self.pair.core.pure_epsilon))
+        end = (t >= 0.0) & ((log_delta < -60.0) | (t >= min(self.pair.core.pure_epsilon, self.pure_epsilon)))
         if end.any():  # where the pair ends the Rényi curve may be smaller
             log_delta[end] = np.minimum(log_delta[end], super()._log_profile(t[end]))
         return log_delta

@@ -182,7 +182,7 @@ def all_orders(orders: Iterable[Array | None]) -> Array | None:
     """Orders at which several curves are looked at: all those given, more between where not all; None where none is."""
     given = [*orders]
     known = [some for some in given if some is not None]
-    most = min([*(float(np.max(some)) for some in known), 1e3])
+    most = min([*(float(np.max(some, initial=1.0)) for some in known), 1e3])
     between = 1.0 + np.geomspace(1e-2, most - 1.0, 60) if most > 1.01 and len(known) < len(given) else np.empty(0)
     return distinct(np.concatenate([*known, between])) if known else None
 

@@ -198,6 +198,8 @@ def _law(losses: Losses, tilts: Sequence[float], most: int, *, up: bool) -> _Law
             return None
         views.append(view)
     first, last = min(view.first for view in views), max(view.first + view.mass.size for view in views)
+    if last - first > 16 * MAX_CELLS:  # P and Q lie too far apart for one table
+        return None
     loss = np.asarray(np.arange(first, last) * losses.step, dtype=float)
     lost, log_p = 2.0 * math.exp(_LOG_WRAP), np.full(loss.size, _INF if up else -_INF)
     for view in views:
@@ -340,7 +342,8 @@ def _with_jumps(losses: Losses, scale: float, *, up: bool, symmetric: bool) -> _
         loss, log_p = _moved(rest.loss, rest.log_p, grid[::4], up=up)
         seen, some = np.maximum(log_p, log_p - loss) > 0.75 * _LEAST, log_number > 0.75 * _LEAST
         together = np.add.outer(jump[some], loss[seen] + shift), np.add.outer(log_number[some], log_p[seen])
-        parts.append(_moved(*together, grid, up=up))
+        if together[0].size:
+            parts.append(_moved(*together, grid, up=up))
         ends = np.logaddexp(ends, rest.ends)
     loss, log_p = (np.concatenate(x) for x in zip(*parts, strict=True))
     if not up:

@@ -8,9 +8,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hpcalc import ZCDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
+from hpcalc import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose
 from hpcalc.bounds.renyi import enclosure
-from hpcalc.conversion import epsilon_at
+from hpcalc.conversion import delta_at, epsilon_at
 from hpcalc.guarantees import cks_log_delta, loss_grid
 from hpcalc.guarantees.convolved import Convolution
 from hpcalc.guarantees.dpsgd import DPSGD
@@ -102,6 +102,15 @@ def test_a_part_of_huge_loss_keeps_it(other):
             with np.errstate(over="raise", invalid="raise"):
                 whole = epsilon_at(compose(part, other), math.log(1e-5)).value
             assert whole >= epsilon_at(part, math.log(1e-5)).value * (1.0 - 1e-6)
+
+
+def test_what_is_composed_has_no_smaller_delta_than_a_part():
+    # the best event lay between two nodes, to whose left all scores are level
+    base = compose(ZCDP(0.0087), DPSGD(1e-11, 1e-3, 1))
+    assert delta_at(base, 0.0).value >= delta_at(Gaussian(0.0174**-0.5), 0.0).value
+    twice = compose(ApproxDP(1.0, 1e-12), ApproxDP(1.0, 1e-12))
+    assert delta_at(twice, 2.0).value == pytest.approx(math.log(2e-12), rel=1e-9)
+    assert 1e8 < epsilon_at(DPSGD(0.11, 2.5e-5, 2), -690.0).value < math.inf  # its jumps are too rare to be followed
 
 
 @pytest.mark.slow

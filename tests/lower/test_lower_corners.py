@@ -61,6 +61,13 @@ def test_what_fails_always_has_no_finite_cost():
     assert lower(base, Poisson(2.0), 0.5).epsilon == math.inf
 
 
+@pytest.mark.parametrize(("base", "delta"), [(Gaussian(1e5), 1e-100), (ApproxDP(0.0, 1e-100), 1e-60)], ids=repr)
+def test_no_mechanism_is_above_the_price_where_delta_is_below_the_rounding_of_doubles(base, delta):
+    for law in (Fixed(3), Poisson(1.0)):
+        answer = bound(base, law, delta=delta)
+        assert answer.lower.epsilon <= answer.epsilon
+
+
 @pytest.mark.parametrize("law", [Poisson(10.0), Threshold(0.1)], ids=repr)
 @pytest.mark.parametrize("base", [Gaussian(5**0.5), Laplace(1.0)], ids=repr)
 def test_a_mechanism_of_the_sum_of_two_curves_need_not_be_made_of_two_parts(base, law):
