@@ -418,6 +418,7 @@ def test_one_run_says_why_nothing_is_finite():
     for base, rule, why in (
         (ApproxDP(0.5, 1e-3), "best", "base alone fails with probability 0.001"),
         (ApproxDP(0.5, 1e-6), "cks", "base alone fails"),
+        (compose(Gaussian(3.0), ApproxDP(0.1, 1e-7)), "best", "base alone fails"),  # all of delta is spent
         (ProfileCurve({1.0: 1e-5}), "best", "base alone fails with probability 1e-05"),
         (ZCDP(math.inf), "exact", "no finite privacy guarantee"),
         (Mixture((compose(ProfileCurve({1.0: 1.0}), RDPCurve({2.0: 0.1})), ZCDP(0.1))), "best", "no finite privacy"),

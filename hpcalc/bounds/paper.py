@@ -26,7 +26,7 @@ from hpcalc.conversion import PURE, Conversion, RenyiCurve, delta_at, epsilon_at
 from hpcalc.errors import NoFiniteBound
 from hpcalc.guarantees import Guarantee, repeat
 from hpcalc.guarantees.mixture import Mixture, chosen
-from hpcalc.laws import AnyRuns, AtMost, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
+from hpcalc.laws import AnyRuns, AtMost, Fixed, Law, Poisson, RunCount, Threshold, TruncatedNegativeBinomial
 from hpcalc.logspace import Array, log_expm1, softplus
 
 _INF = math.inf
@@ -248,9 +248,11 @@ def bounds(base: Guarantee, law: RunCount, orders: Array | None = None, lemma_7_
         return [EveryRun(chosen(base), law.k)]
     if not isinstance(law, Law) or base.slack >= 1.0:
         return []
+    # where curves stand beside mechanisms more is known of all runs together than the sum of the curves
+    every = [EveryRun(base, law.k)] if isinstance(law, Fixed) and len(base.views) > 1 else []
     if base.slack > 0.0:
-        return [lemma_20(base, law, lambda core, thinned: _smallest(_theorems(core, thinned, orders)))]
-    return [*_theorems(base, law, orders, lemma_7_too)]
+        return [lemma_20(base, law, lambda core, thinned: _smallest(_theorems(core, thinned, orders))), *every]
+    return [*_theorems(base, law, orders, lemma_7_too), *every]
 
 
 def _theorems(base: Guarantee, law: Law, orders: Array | None, lemma_7_too: bool = False) -> list[RenyiBound]:

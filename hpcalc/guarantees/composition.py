@@ -62,7 +62,12 @@ class WithCore(Guarantee):
 
     def _mixed(self, inner: Array) -> Array:
         """Profile ``slack + (1 - slack) core``: the mixture with an event that gives everything away."""
-        return inner if self.slack == 0.0 else logaddexp(math.log(self.slack), _log_keep(self.slack) + inner)
+        if self.slack == 0.0:
+            return inner
+        log_slack = math.log(self.slack)
+        # the slack itself only where nothing is added: rounding must not swallow what is
+        more = np.where(np.isneginf(inner), 0.0, 1e-15 * (10.0 - log_slack))
+        return np.minimum(logaddexp(log_slack, _log_keep(self.slack) + inner) + more, 0.0)
 
     def region(self, rank: Prob) -> Prob:
         return self.core.region(rank) if self.slack == 0.0 else super().region(rank)

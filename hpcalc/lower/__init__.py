@@ -30,15 +30,22 @@ def lower_bound(base: Guarantee, law: RunCount, log_delta: float, bounds: Sequen
 
     None where no mechanism is known (δ = 0 with a base that is not pure, no finite guarantee).
     """
-    met = realized(base)
+    met, alone = realized(base), list[Guarantee]()
+    if isinstance(base, Composition) and met is not base:  # of a curve alone: the other parts may reveal nothing
+        alone = [part for part, _ in base.parts if not (_known(part) or (isinstance(part, OneNumber) and part.grouped))]
+    found = [_of_mechanism(one, law, log_delta, bounds if one is base else ()) for one in dict.fromkeys([met, *alone])]
+    return max(filter(None, found), key=lambda low: low.epsilon, default=None)
+
+
+def _of_mechanism(met: Guarantee, law: RunCount, log_delta: float, bounds: Sequence[Bound]) -> LowerBound | None:
     if isinstance(law, Threshold):
         return conditional_lower_bound(met, law.accept, log_delta)
     if not isinstance(law, Law):
         return None
-    own = path_lower_bound(met, law, log_delta, bounds if met is base else ())
+    own = path_lower_bound(met, law, log_delta, bounds)
     # a mechanism too large for its loss distribution is still that mechanism, and a mixture is more than its curve: no
     # other one speaks for it
-    if own is not None or met.exact_profile or met.core.loss_steps() is not None or log_delta == -math.inf:
+    if own is not None or _known(met) or log_delta == -math.inf:
         return own
     return few_outcomes_beside_slack(met, law, log_delta)
 
@@ -55,13 +62,17 @@ def realized(base: Guarantee) -> Guarantee:
         return base if settings == base.parts else replace(base, parts=settings)
     parts = [*base.parts] if isinstance(base, Composition) else [(base, 1)]
     parts = [(part, n) for part, n in parts if part.core.pure_epsilon > 0.0 or part.slack > 0.0]
-    known = base.exact_profile or base.core.loss_steps() is not None
     alone = sum(n for part, n in parts if part.core.pure_epsilon > 0.0) <= 1
-    if (known or alone) and not any(isinstance(part, OneNumber) and part.grouped for part, _ in parts):
+    if (_known(base) or alone) and not any(isinstance(part, OneNumber) and part.grouped for part, _ in parts):
         return base
     made = [(_mechanism(part), n) for part, n in parts]
-    made = [(part, n) for part, n in made if part.exact_profile or part.core.loss_steps() is not None]
+    made = [(part, n) for part, n in made if _known(part)]
     return Composition(tuple(made)) if made else parts[0][0]
+
+
+def _known(part: Guarantee) -> bool:
+    """Whether a mechanism is known, not only a curve."""
+    return part.exact_profile or part.core.loss_steps() is not None
 
 
 def _mechanism(part: Guarantee) -> Guarantee:

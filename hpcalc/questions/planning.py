@@ -228,8 +228,8 @@ def plan(
     if found[0].runs is None or (cost := found[0].cost) is None:
         raise solving.unreachable(ask, found, success)
     rate, steps = sampling if kind == "dpsgd-noise" and isinstance(sampling, tuple) else (None, None)
-    echo = rows.known(mean=mean, compositions=compositions, sampling_rate=rate, steps=steps, target_success=success,
-                      max_runs_p95=late, success_rate=success_rate)  # fmt: skip
+    echo = rows.known(mean=mean, compositions=compositions, group=group if group > 1 else None, sampling_rate=rate,
+                      steps=steps, target_success=success, max_runs_p95=late, success_rate=success_rate)  # fmt: skip
     notes = _not_used(named) if kind == "runs" else ()
     return PlanResult(base, ask.asked if kind in NOISES else cost.asked, tuple(found), aims, target, order, echo, notes)
 

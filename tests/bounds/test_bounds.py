@@ -26,7 +26,6 @@ def test_every_bound_answers_for_itself(guarantee, laws):
     for law in laws:
         found = bounds_for(guarantee, law)
         assert found
-        # Theorem E may look at a guarantee in two ways
         assert len({(item.name, repr(getattr(item, "guarantee", None))) for item in found}) == len(found)
         for item in found:
             assert item.name in METHODS

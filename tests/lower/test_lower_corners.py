@@ -73,6 +73,7 @@ def test_no_mechanism_is_above_the_price_where_delta_is_below_the_rounding_of_do
 def test_a_mechanism_of_the_sum_of_two_curves_need_not_be_made_of_two_parts(base, law):
     less = bound(compose(base, ApproxDP(1e-3, 1e-100)), law, lower=False).epsilon  # which 1e-9-zCDP implies
     assert less * 0.99 <= lower(compose(base, ZCDP(1e-9)), law, 1e-6).epsilon <= less
+    assert lower(compose(base, ZCDP(0.2)), law, 1e-6).epsilon >= lower(ZCDP(0.2), law, 1e-6).epsilon
 
 
 @pytest.mark.parametrize(("base", "made"), [(PureDP(0.5), Laplace(2.0)), (ZCDP(0.1), Gaussian(5**0.5))], ids=repr)
