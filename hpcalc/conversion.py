@@ -186,7 +186,7 @@ def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: 
     """Upper bound on ``sup score(log u, log V(u))`` over all u with ``log V(u) >= floor``, V as the curve allows.
 
     ``score`` increases in v and is quasi-concave along the concave curve V: its supremum lies beside the best node. V
-    at the right end and u at the left end of the last cells bound it there.
+    at the right end and u at the left end of each of the last cells bound it there.
     """
     # where v^a u^(1-a) <= e^((a-1) rdp) and v <= e^ε u keep V below the floor
     gap, _ = minimise_over_orders(lambda a: curve.rdp(a) - (a / (a - 1.0)) * floor, curve.orders)
@@ -211,8 +211,8 @@ def _supremum(curve: RenyiCurve, score: Callable[[Array, Array], Array], floor: 
         best = np.flatnonzero(value == np.max(value))  # more than one where V is flat
         left, right = max(int(best[0]) - 1, 0), min(int(best[-1]) + 1, z.size - 1)
         z = np.linspace(z[left], z[right], 17)
-    top = np.minimum(log_v[right] + 2.0 * (tolerance * np.abs(log_v[right]) + 1e-14), 0.0)
-    return float(score(log_u[left], top))
+    top = np.minimum(log_v + 2.0 * (tolerance * np.abs(log_v) + 1e-14), 0.0)
+    return float(np.max(score(log_u[left:right], top[left + 1 : right + 1])))
 
 
 _LADDER = np.concatenate([[0.0], np.exp(np.arange(math.log(1e-15), math.log(1e15), 0.5))])

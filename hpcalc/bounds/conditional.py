@@ -159,7 +159,7 @@ class RefinedConditional(ProfileBound):
         return np.where(epsilons[:, 0] >= self.pure_epsilon, -math.inf, np.minimum(top + 1e-12, 0.0))
 
     def _near_region(self, rank: Prob) -> Prob:
-        """V, of a curve by the lines that bound it: near enough for a profile, and a tenth of the work."""
+        """V, of a curve by the lines that bound it: a fifth of the work, and near enough but far in the tail."""
         if not isinstance(self.base.core, CurveBase):
             return self.base.region(rank)
         return smallest(Guarantee.region(view, rank) for view in self.base.views)

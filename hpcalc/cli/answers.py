@@ -191,7 +191,7 @@ _SOURCES = {
         f"Canonne, Kamath and Steinke 2020, Proposition 12; Lemma 14 of {_PAPER}", _BOTH_WAYS),
     "mironov": ("Mironov 2017, Proposition 3", _BOTH_WAYS),
     "exact-profile": ("the mechanism's own privacy profile (Balle and Wang 2018 for the Gaussian)",
-                      "the base is the mechanism itself, not only its Renyi curve"),
+                      "each part of the base is the mechanism itself, or has a profile that its Renyi curve bounds"),
     "exact-region": ("the largest hockey-stick divergence over all pairs of events that the Renyi constraints allow",
                      "every order used is a valid constraint in both directions"),
     "pure": ("definition of pure differential privacy: it holds with every delta", "the base is pure"),

@@ -72,8 +72,14 @@ class WithCore(Guarantee):
     def region(self, rank: Prob) -> Prob:
         return self.core.region(rank) if self.slack == 0.0 else super().region(rank)
 
+    @cached_property
+    def _tradeoffs(self) -> dict[int, Tradeoff | None]:
+        return {}
+
     def tradeoff(self, direction: int = 0) -> Tradeoff | None:
-        return self._beside(self.core.tradeoff(direction))
+        if direction not in self._tradeoffs:
+            self._tradeoffs[direction] = self._beside(self.core.tradeoff(direction))
+        return self._tradeoffs[direction]
 
     def attained_tradeoff(self, direction: int = 0) -> Tradeoff | None:
         return self._beside(self.core.attained_tradeoff(direction))

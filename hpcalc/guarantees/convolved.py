@@ -106,7 +106,7 @@ class Convolution(CurveBase):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        return all(part.symmetric for part, _ in self._steps or ())
+        return all(part.symmetric for part, _ in self._steps or self.parts)
 
     @cached_property
     def _scale(self) -> float:

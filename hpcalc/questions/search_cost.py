@@ -251,7 +251,7 @@ def search_cost(
     base: Guarantee, runs: RunCount, asked: Asked, lower: bool = True, progress: Progress | None = None
 ) -> BoundResult:
     """The same, of what was asked."""
-    asked = asked.beside(checked_guarantee(base))
+    question, asked = asked, asked.beside(checked_guarantee(base))
     law, log_delta, rule = asked.law(checked_law(runs)), asked.log_delta, asked.conversion
     sources = asked.bounds(base, runs)
     found, best = _evaluated(sources, asked)
@@ -267,7 +267,7 @@ def search_cost(
         payable = base.finite and count <= _MOST
         composition = count, EveryRun(given, count).epsilon(log_delta, rule).value if payable else math.inf
     low = lower_bound(base, runs, log_delta, sources) if lower and base.finite and not asked.no_mechanism else None
-    parts = tuple(_candidates(base, law, asked, progress or (lambda *_: None))) if lower else ()
+    parts = tuple(_candidates(base, law, question, progress or (lambda *_: None))) if lower else ()
     return BoundResult(base, runs, asked, tuple(found), low, single, composition, None if asked.plain else best, parts)
 
 
@@ -291,7 +291,9 @@ def _candidates(base: Guarantee, law: RunCount, asked: Asked, progress: Progress
     for i, part in enumerate(base.parts):
         one = EveryRun(part, 1).epsilon(asked.log_delta, asked.conversion).value
         sources = [] if isinstance(law, AnyRuns) else bounds_for(part, law)
-        whole = min([item.epsilon for item in _evaluated(sources, asked)[0]] or [math.inf if sources else one])
+        whole = min(
+            [item.epsilon for item in _evaluated(sources, asked.beside(part))[0]] or [math.inf if sources else one]
+        )
         weight = base.weights[i] if base.weights else None
         name = base.names[i] if base.names else str(i + 1)
         yield {"name": name, "weight": weight, "single_run": upper(one), "epsilon": upper(whole)}

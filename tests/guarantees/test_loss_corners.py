@@ -41,14 +41,8 @@ def test_a_grid_below_is_a_post_processing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "base",
-    [
-        compose(Gaussian(1e-5), Laplace(1.0)),  # losses beyond any grid
-        DPSGD(4e-4, 0.11, 643),  # a rare huge loss in a single step
-    ],
-    ids=repr,
-)
+# losses beyond any grid; a rare huge loss in a single step
+@pytest.mark.parametrize("base", [compose(Gaussian(1e-5), Laplace(1.0)), DPSGD(4e-4, 0.11, 643)], ids=repr)
 def test_what_is_not_convolved_has_the_answers_of_its_curve(base):
     epsilon = bound(base, Poisson(3.0), delta=1e-6).epsilon
     assert 0.0 <= epsilon <= bound(base, Poisson(3.0), delta=1e-6, method="paper").epsilon * (1.0 + 1e-9)
@@ -77,14 +71,7 @@ def test_no_grid_for_losses_below_the_doubles():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "parts",
-    [
-        (Laplace(1500.0), Gaussian(1.0)),
-        (PureDP(1e-7), Gaussian(1.0)),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("parts", [(Laplace(1500.0), Gaussian(1.0)), (PureDP(1e-7), Gaussian(1.0))], ids=repr)
 def test_a_part_that_reveals_next_to_nothing_changes_next_to_nothing(parts):
     whole, alone = (bound(base, Fixed(3), delta=1e-5) for base in (compose(*parts), parts[1]))
     assert whole.lower is not None

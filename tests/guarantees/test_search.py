@@ -11,6 +11,7 @@ from enumerated import as_pair, divergence, excess, exchanged, followed, random_
 from hpcalc.conversion import delta_at, epsilon_at, epsilon_from_profile
 from hpcalc.guarantees import ZCDP, ApproxDP, Gaussian, Laplace, ProfileCurve, PureDP, RDPCurve, compose, search
 from hpcalc.guarantees.dpsgd import DPSGD
+from hpcalc.guarantees.mixture import Mixture
 from hpcalc.guarantees.pair import DominatingPair
 from hpcalc.guarantees.search import composed, pair_of
 from hpcalc.guarantees.tradeoff import least_masses
@@ -112,6 +113,14 @@ def test_points_of_a_profile_compose_with_everything():
         )
         assert math.isfinite(found)
         assert true - 1e-5 <= found <= true * (1.0 + 1e-3)
+
+
+def test_a_curve_beside_a_mechanism_has_both_of_its_directions():
+    # direction 0 alone, which does not dominate here, once said 1.8042
+    part = compose(DPSGD(0.02, 0.345, 3), PureDP(1.9))
+    least, more = bound(part, Fixed(1), delta=0.08).lower.epsilon, compose(part, ZCDP(1e-9))
+    for base, then in ((Mixture((more,), (1.0,)), ()), (ZCDP(1e-9), (more,))):
+        assert least <= bound(base, Fixed(1), delta=0.08, then=then, lower=False).epsilon <= least * 1.01
 
 
 def test_a_curve_beside_pure_dp_covers_enumerated_mechanisms(rng):
