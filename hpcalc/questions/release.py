@@ -71,14 +71,17 @@ class Everything(Bound):
 def search_pair(bounds: Sequence[Bound], log_delta: float) -> DominatingPair:
     """A dominating pair of a search, from certified profiles of its bounds, accurate about a delta."""
     floor = _floor(log_delta)
-    ranked = sorted(bounds, key=lambda bound: bound.epsilon(log_delta).value)
-    exact = [bound for bound in ranked if isinstance(bound, ExactBound)][:1]
+
+    def best(some: Iterable[Any]) -> list[Any]:
+        return sorted(some, key=lambda bound: bound.epsilon(log_delta).value)[:1]
+
+    exact = best(bound for bound in bounds if isinstance(bound, ExactBound))
     # Theorem E speaks for itself where a mechanism attains it; elsewhere the best of the others may be smaller
     alone = any(bound.attained for bound in exact)
-    least = [bound.log_profile for bound in ranked if not (alone or isinstance(bound, ExactBound))][:1]
+    least = best(bound for bound in bounds if not (alone or isinstance(bound, ExactBound)))
 
     def profile(side: int) -> Callable[[Array], Array]:
-        known = [*(one.profile_of(side, floor) for one in exact), *least]
+        known = [*(one.profile_of(side, floor) for one in exact), *(one.log_profile for one in least)]
         return lambda epsilons: np.asarray(np.min([one(epsilons) for one in known], axis=0), dtype=float)
 
     sides = range(max([len(bound.directions) for bound in exact], default=1))
